@@ -38,6 +38,8 @@ static _Thread_local void *thread_value;
 void *csqlite_thread_get(void) { return thread_value; }
 void csqlite_thread_set(void *value) { thread_value = value; }
 
+void csqlite_thread_name(pthread_t thread, const char *name) { pthread_setname_np(thread, name); }
+
 csqlite_lock *csqlite_lock_new(void) {
   csqlite_lock *lock = malloc(sizeof *lock);
   if (!lock) abort();

@@ -22,6 +22,9 @@ void csqlite_configure(void);
 void *csqlite_thread_get(void);
 void csqlite_thread_set(void *value);
 
+/// Names a thread, in at most 15 bytes.
+void csqlite_thread_name(pthread_t thread, const char *name);
+
 /// A plain mutex and condition: the thread sanitizer understands these.
 typedef struct {
   pthread_mutex_t mutex;

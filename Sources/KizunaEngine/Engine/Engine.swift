@@ -1,71 +1,365 @@
+import CSQLite
+import Glibc
+
 /// One open database. Thread-safe; every method may be called from any thread. Those that write block the
 /// caller until the commit is durable, except `submit`, which calls back.
 package final class Engine: Sendable {
   package let configuration: EngineConfiguration
+  /// The path of the database file in use.
+  package let databasePath: String
 
-  private init(_ configuration: EngineConfiguration) { self.configuration = configuration }
+  let writer: Writer
+  let shared: SharedState
+  let events: EventHub
+  let closing: Closing
+  let session: Guarded<SessionState>
+  private let readers: ReaderPool
+  private let lock: Guarded<DatabaseLock?>
+  private let temporaryDirectory: String?
+
+  /// What one process knows and the database does not.
+  struct SessionState: Sendable {
+    var accessToken: String?
+    /// table → the value of its bucket column.
+    var buckets: [String: String] = [:]
+    var isPaused = false
+  }
 
   /// Opens, creates or migrates the database. `CONFIG_INVALID` for a configuration that cannot be, `STORE` for a
   /// file that cannot be opened (sqlstate `58030`; locked by another process: `55006`; disk full: `53100`).
   package static func open(_ configuration: EngineConfiguration) throws(KizunaError) -> Engine {
-    throw KizunaError("STORE", "unbuilt")
+    try configuration.validate()
+    let engine = try Engine(configuration)
+    if let token = configuration.remote?.accessToken { try engine.setAccessToken(token) }
+    return engine
   }
-  /// Finishes the jobs that wait, then closes. Later calls answer `ENGINE_UNAVAILABLE`.
-  package func close() {}
 
-  package var catalog: Catalog { Catalog(version: 0, tables: [], relations: []) }
-  /// The path of the database file in use.
-  package var databasePath: String { "" }
+  private init(_ configuration: EngineConfiguration) throws(KizunaError) {
+    self.configuration = configuration
+    let place = try DatabasePlace(configuration.databasePath)
+    databasePath = place.path
+    temporaryDirectory = place.temporaryDirectory
+    let held = try DatabaseLock(database: place.path)
+    lock = Guarded(held)
+    try place.createFile()
+    let connection = try Self.openWriter(place.path, configuration)
+    let catalog = try Migration(connection: connection, configuration: configuration).run()
+    try connection.execute("UPDATE _kizunasync_outbox SET in_flight = 0 WHERE in_flight = 1")
+    let identity = try Meta.identity(configured: configuration.clientId, connection)
+    shared = SharedState(catalog: catalog, identity: identity)
+    events = EventHub()
+    closing = Closing()
+    session = Guarded(SessionState(buckets: Self.ownerBuckets(catalog, identity.owner)))
+    readers = ReaderPool(path: place.path, closing: closing)
+    let context = try WriteContext(
+      connection: connection, configuration: configuration, catalog: catalog, identity: identity,
+      shared: shared, events: events)
+    writer = Writer(context: context)
+  }
+
+  deinit { close() }
+
+  private static func openWriter(
+    _ path: String, _ configuration: EngineConfiguration
+  ) throws(KizunaError) -> Connection {
+    let connection = try Connection(path: path, readOnly: false)
+    let synchronous =
+      switch configuration.durability {
+      case .full: "FULL"
+      case .normal: "NORMAL"
+      case .off: "OFF"
+      }
+    // A memory database is gone at the end: nothing of it needs to reach a disk.
+    let level = configuration.isThrowaway ? "OFF" : synchronous
+    try connection.execute(
+      """
+      PRAGMA journal_mode=WAL; PRAGMA synchronous=\(level); PRAGMA wal_autocheckpoint=10000;
+      PRAGMA cache_size=-16384; PRAGMA temp_store=MEMORY; PRAGMA journal_size_limit=67108864;
+      """)
+    try SQLFunctions.register(on: connection.handle)
+    return connection
+  }
+
+  /// Finishes the jobs that wait, then closes. Later calls answer `ENGINE_UNAVAILABLE`.
+  package func close() {
+    let held = lock.with { held in
+      let taken = held
+      held = nil
+      return taken
+    }
+    guard held != nil else { return }
+    closing.close()
+    writer.close()
+    readers.close()
+    events.close()
+    if let temporaryDirectory { DatabasePlace.remove(temporaryDirectory) }
+  }
+
+  package var isClosed: Bool { closing.isClosed }
+  package var catalog: Catalog { shared.catalog }
 
   /// A reader of its own: one for each thread that reads.
-  package func makeSession() throws(KizunaError) -> ReadSession { throw KizunaError("STORE", "unbuilt") }
+  package func makeSession() throws(KizunaError) -> ReadSession {
+    guard !closing.isClosed else { throw Closing.error }
+    return try ReadSession(path: databasePath, cacheKiB: ReaderPool.cacheKiB, closing: closing)
+  }
+
+  func withReader<Value>(
+    _ body: (ReadSession) throws(KizunaError) -> Value
+  ) throws(KizunaError) -> Value {
+    guard !closing.isClosed else { throw Closing.error }
+    return try readers.with(body)
+  }
+
+  // MARK: Writes
 
   /// Queues a write. The completion runs on the writer thread after the commit is durable (or the write was
   /// refused and undone): it must not block.
   package func submit(
     _ plan: WritePlan, completion: @escaping @Sendable (Result<WriteOutcome, KizunaError>) -> Void
-  ) {}
-  package func write(_ plan: WritePlan) throws(KizunaError) -> WriteOutcome { throw KizunaError("STORE", "unbuilt") }
+  ) {
+    let outcome = Box(WriteOutcome())
+    writer.submit(
+      Writer.Job(
+        isDryRun: plan.dryRun,
+        body: { context throws(KizunaError) in outcome.value = try context.execute(plan) },
+        completion: { error in completion(error.map { .failure($0) } ?? .success(outcome.value)) }))
+  }
 
-  package func apply(_ mutation: Mutation, writeId: String? = nil) throws(KizunaError) {}
-  /// Rows that the filters match; answers their keys in key order. `filters`: an array of nodes
+  private final class Box: @unchecked Sendable {
+    // Written by the job and read by its completion, both on the writer thread.
+    var value: WriteOutcome
+    init(_ value: WriteOutcome) { self.value = value }
+  }
+
+  package func write(_ plan: WritePlan) throws(KizunaError) -> WriteOutcome {
+    try writer.perform(isDryRun: plan.dryRun) { context throws(KizunaError) in try context.execute(plan) }
+  }
+
+  package func apply(_ mutation: Mutation, writeId: String? = nil) throws(KizunaError) {
+    guard !mutation.table.isEmpty, mutation.pk?.isEmpty != true else { throw WriteContext.emptyKey }
+    let call = WriteContext.Call(writeId: writeId ?? UUIDText.v7())
+    _ = try writer.perform { context throws(KizunaError) in try context.apply(mutation, call) }
+  }
+
+  /// One local transaction, one atomic batch upstream. Answers the keys.
+  package func batch(_ mutations: [Mutation], writeId: String? = nil) throws(KizunaError) -> [String] {
+    var call = WriteContext.Call(writeId: writeId ?? UUIDText.v7())
+    call.batchId = UUIDText.v7()
+    return try writer.perform { context throws(KizunaError) in
+      var keys: [String] = []
+      for mutation in mutations { keys.append(try context.apply(mutation, call)) }
+      return keys
+    }
+  }
+
+  /// Writes the rows that the filters match; answers their keys in key order. `filters`: an array of nodes
   /// (`{"kind":"eq","column":…,"value":…}`).
   package func applyWhere(
-    table: String, op: Mutation.Op, filters: JSONValue, columns: [JSONMember] = [],
+    table name: String, op: Mutation.Op, filters: JSONValue, columns: [JSONMember] = [],
     transforms: JSONValue? = nil, precondition: JSONValue? = nil, maxAffected: Int? = nil,
     writeId: String? = nil
-  ) throws(KizunaError) -> [String] { [] }
-  /// One local transaction, one atomic batch upstream.
-  package func batch(_ mutations: [Mutation], writeId: String? = nil) throws(KizunaError) -> [String] { [] }
-
-  /// A read by a plan of the Swift API (`filters`, `orders`, `limit`, `offset`, `projection`, `cardinality`,
-  /// `includeDeleted`, `count`): an array, an object, null, or `{"rows","count"}`.
-  package func query(table: String, plan: JSONValue) throws(KizunaError) -> JSONValue { .null }
-
-  package func outboxDepth() throws(KizunaError) -> Int { 0 }
-  package func checkpoint() throws(KizunaError) -> Checkpoint {
-    Checkpoint(cursor: "0", softBlocked: false, softBlockReason: nil)
+  ) throws(KizunaError) -> [String] {
+    guard let table = catalog.table(name) else { throw WriteContext.unknown(name) }
+    guard op != .insert else { throw FilterNodes.unsupported("an insert has no rows to match") }
+    try Filter.checkNamesRows(filters)
+    let filter = try Filter(nodes: filters, table: table)
+    let pairs = columns.map { (column: $0.key, value: Optional($0.value)) }
+    let action: WritePlan.Action =
+      op == .update ? .update(filter, assignments: pairs, transforms: transforms) : .delete(filter)
+    var plan = WritePlan(table, action, writeId: writeId ?? UUIDText.v7())
+    plan.precondition = precondition
+    plan.maxAffected = maxAffected
+    plan.matchesAnyText = true
+    plan.extraColumns = op == .delete ? pairs : []
+    return try write(plan).keys
   }
-  package func status() throws(KizunaError) -> EngineStatus { throw KizunaError("STORE", "unbuilt") }
-  package func setBucket(_ values: JSONValue) throws(KizunaError) {}
-  package func setAccessToken(_ token: String?) throws(KizunaError) {}
-  /// Answers the stranded attachment paths.
-  package func reset() throws(KizunaError) -> [String] { [] }
-  package func seedCheckpoint(_ cursor: String) throws(KizunaError) {}
-  package func rejections(includeDismissed: Bool) throws(KizunaError) -> [Rejection] { [] }
-  package func dismissRejection(_ mutationId: String) throws(KizunaError) -> Bool { false }
-  package func overwrites(includeDismissed: Bool) throws(KizunaError) -> [Overwrite] { [] }
-  package func dismissOverwrite(_ id: Int64) throws(KizunaError) -> Bool { false }
-  /// Network functions: `REMOTE` without a remote or while paused.
-  package func sync() throws(KizunaError) {}
-  package func pushOnce() throws(KizunaError) {}
-  package func pullOnce() throws(KizunaError) {}
-  package func pause() {}
-  package func resume() {}
-  /// `{"queued":[…],"depth":n,"last_mutation_id":…,"cursor":…,"client_id":…}`
-  package func inspect() throws(KizunaError) -> JSONValue { .null }
+
+  /// Rows as the server would have sent them: no outbox entry, replacing what is there.
+  package func seed(_ name: String, rows: [[JSONMember]]) throws(KizunaError) {
+    try writer.perform { context throws(KizunaError) in try context.seed(name, rows) }
+  }
+
+  // MARK: Reads
+
+  /// A read by a plan of the Swift API: an array, an object, null, or `{"rows","count"}`.
+  package func query(table name: String, plan: JSONValue) throws(KizunaError) -> JSONValue {
+    guard let table = catalog.table(name) else { throw WriteContext.unknown(name) }
+    var decoded = try DecodedPlan(plan, table: table)
+    if decoded.cardinality != .many { decoded.read.limit = min(decoded.read.limit ?? 2, 2) }
+    let (rows, total) = try withReader { session throws(KizunaError) in
+      let read = try session.prepare(decoded.read, format: .array(stripNulls: false), matchesAnyText: true)
+      var buffer = ByteBuffer()
+      let outcome = try session.run(
+        read, into: &buffer, budget: .init(milliseconds: Int(Int32.max), bytes: .max))
+      return (try Self.parsed(buffer.bytes), outcome.total)
+    }
+    let answer = try Self.shape(Self.project(rows, decoded), decoded.cardinality)
+    guard let total else { return answer }
+    return .object([JSONMember("rows", answer), JSONMember("count", .integer(Int64(total)))])
+  }
+
+  private static func parsed(_ bytes: UnsafeBufferPointer<UInt8>) throws(KizunaError) -> [JSONValue] {
+    do { return try JSONParser.parse(bytes).elements ?? [] } catch {
+      throw KizunaError("JSON", "a stored row does not parse: \(error.reason)")
+    }
+  }
+
+  private static func project(_ rows: [JSONValue], _ plan: DecodedPlan) -> [JSONValue] {
+    guard let names = plan.projection, names.count != plan.read.outputs?.count else { return rows }
+    return rows.map { row in
+      .object(names.map { JSONMember($0, row[$0] ?? .null) })
+    }
+  }
+
+  private static func shape(
+    _ rows: [JSONValue], _ cardinality: DecodedPlan.Cardinality
+  ) throws(KizunaError) -> JSONValue {
+    switch cardinality {
+    case .many: return .array(rows)
+    case .single:
+      guard rows.count == 1 else { throw count(rows.count, "exactly one row") }
+      return rows[0]
+    case .maybeSingle:
+      guard rows.count <= 1 else { throw count(rows.count, "at most one row") }
+      return rows.first ?? .null
+    }
+  }
+
+  private static func count(_ rows: Int, _ wanted: String) -> KizunaError {
+    KizunaError(
+      "LOCAL_CONSTRAINT", sqlstate: "PGRST116",
+      "the query matches \(rows) rows where \(wanted) was asked for",
+      details: "The result contains \(rows) rows")
+  }
+
   /// Events arrive on one thread, one at a time, in emission order. Answers the way to unsubscribe.
-  package func subscribe(_ handler: @escaping @Sendable (EngineEvent) -> Void) -> @Sendable () -> Void { {} }
-  /// A consistent copy of the database, while it is served.
-  package func backup(to path: String) throws(KizunaError) {}
+  package func subscribe(_ handler: @escaping @Sendable (EngineEvent) -> Void) -> @Sendable () -> Void {
+    events.subscribe(handler)
+  }
+}
+
+/// Read sessions for callers without a thread of their own.
+final class ReaderPool: Sendable {
+  static let cacheKiB = 6144
+
+  private final class Idle: @unchecked Sendable {
+    var sessions: [ReadSession] = []
+  }
+
+  private let path: String
+  private let closing: Closing
+  private let idle = Guarded(Idle())
+
+  init(path: String, closing: Closing) {
+    self.path = path
+    self.closing = closing
+  }
+
+  func with<Value>(_ body: (ReadSession) throws(KizunaError) -> Value) throws(KizunaError) -> Value {
+    let session: ReadSession
+    if let waiting = idle.with({ $0.sessions.popLast() }) {
+      session = waiting
+    } else {
+      session = try ReadSession(path: path, cacheKiB: 2048, closing: closing)
+    }
+    defer {
+      idle.with { if !closing.isClosed, $0.sessions.count < 4 { $0.sessions.append(session) } }
+    }
+    return try body(session)
+  }
+
+  func close() { idle.with { $0.sessions.removeAll() } }
+}
+
+/// Where the database file lies.
+struct DatabasePlace {
+  let path: String
+  /// A directory of this process alone, to be removed at the end.
+  let temporaryDirectory: String?
+
+  init(_ configured: String?) throws(KizunaError) {
+    guard configured == nil || configured == ":memory:" else {
+      path = configured ?? ""
+      temporaryDirectory = nil
+      return
+    }
+    let parent = Environment.value("TMPDIR") ?? "/tmp"
+    var template = Array("\(parent)/kizuna-XXXXXX".utf8CString)
+    guard template.withUnsafeMutableBufferPointer({ $0.baseAddress.flatMap { mkdtemp($0) } }) != nil else {
+      throw KizunaError(
+        "STORE", sqlstate: "58030", "could not make a directory in \(parent): \(SystemError.text)",
+        hint: "Set TMPDIR to a directory that can be written.")
+    }
+    let directory = template.withUnsafeBufferPointer {
+      String(decoding: $0.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    }
+    temporaryDirectory = directory
+    path = directory + "/kizuna.sqlite"
+  }
+
+  /// Makes the file before SQLite does, so that nobody else may ever read it.
+  func createFile() throws(KizunaError) {
+    let descriptor = Glibc.open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+    guard descriptor >= 0 else {
+      throw KizunaError(
+        "STORE", sqlstate: errno == ENOSPC ? "53100" : "58030",
+        "could not open \(path): \(SystemError.text)",
+        hint: "Check that the database's directory exists and can be written.")
+    }
+    Glibc.close(descriptor)
+  }
+
+  static func remove(_ directory: String) {
+    for suffix in ["", "-wal", "-shm", "-lock"] { unlink("\(directory)/kizuna.sqlite\(suffix)") }
+    rmdir(directory)
+  }
+}
+
+extension EngineConfiguration {
+  /// Gone at the end.
+  var isThrowaway: Bool { databasePath == nil || databasePath == ":memory:" }
+
+  /// `CONFIG_INVALID` naming the field. What tables declare is checked when they are read.
+  package func validate() throws(KizunaError) {
+    if let clientId, !RowKey.isUUIDShaped(clientId) {
+      throw KizunaError("CONFIG_INVALID", "client_id: \"\(clientId)\" is no uuid")
+    }
+    if let remote { try remote.validate() }
+    for (index, entry) in tables.enumerated()
+    where tables[..<index].contains(where: { $0.name.sameBytes(as: entry.name) }) {
+      throw KizunaError("CONFIG_INVALID", "tables.\(entry.name): declared twice")
+    }
+    if remote != nil {
+      let synced = tables.filter { $0.table.syncMode != .localOnly }
+      if synced.count > 64 {
+        throw KizunaError(
+          "CONFIG_INVALID", "tables: \(synced.count) synced tables, and one pull carries at most 64")
+      }
+      for entry in synced where !Self.isWireName(entry.name) {
+        throw KizunaError(
+          "CONFIG_INVALID",
+          "tables.\(entry.name): the wire carries names of lowercase letters, digits and _ only",
+          hint: "Rename the table, or make it local-only.")
+      }
+    }
+  }
+
+  private static func isWireName(_ name: String) -> Bool {
+    guard let first = name.utf8.first, (0x61...0x7A).contains(first) else { return false }
+    return name.utf8.allSatisfy { (0x61...0x7A).contains($0) || (0x30...0x39).contains($0) || $0 == 0x5F }
+  }
+}
+
+extension EngineConfiguration.Remote {
+  func validate() throws(KizunaError) {
+    if url.isEmpty { throw KizunaError("CONFIG_INVALID", "remote.url is missing") }
+    if publishableKey.isEmpty { throw KizunaError("CONFIG_INVALID", "remote.publishable_key is missing") }
+    guard RemoteAddress.isAllowed(url) else {
+      throw KizunaError(
+        "CONFIG_INVALID", "remote.url: \(url) is neither https nor http to a host of this network",
+        hint:
+          "Use https; http is for loopback, private and link-local addresses, .local and single-label names.")
+    }
+  }
 }

@@ -31,7 +31,11 @@ package enum Operand: Sendable, Hashable {
 
 package enum Comparison: String, Sendable, Hashable { case eq, neq, gt, gte, lt, lte }
 package enum Pattern: String, Sendable, Hashable { case like, ilike, match, imatch }
-package enum Structure: String, Sendable, Hashable { case contains = "cs", containedBy = "cd", overlaps = "ov" }
+package enum Structure: String, Sendable, Hashable {
+  case contains = "cs"
+  case containedBy = "cd"
+  case overlaps = "ov"
+}
 package enum TruthTest: Sendable, Hashable { case null, notNull, `true`, `false`, unknown }
 package enum TextSearchKind: String, Sendable, Hashable { case plain, phrase, websearch }
 
@@ -60,6 +64,8 @@ package indirect enum Filter: Sendable, Hashable {
   case test(ColumnPath, Test)
   /// Swift API: a substring in any of the columns; nil: in the string and number cells of every column.
   case search(String, columns: [String]?)
+  /// Neither true nor false, like a comparison with null.
+  case unknown
 }
 
 package struct OrderBy: Sendable, Hashable {

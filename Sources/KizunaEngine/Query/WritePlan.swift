@@ -38,6 +38,10 @@ package struct WritePlan: Sendable {
   package var precondition: JSONValue?
   /// Groups the mutations of one call.
   package var writeId: String
+  /// Patterns match the text of any scalar (Swift API); over HTTP only text has `LIKE`.
+  package var matchesAnyText = false
+  /// Columns that a filter-targeted soft delete writes beside its stamp.
+  package var extraColumns: [(column: String, value: JSONValue?)] = []
   package init(_ table: TableSchema, _ action: Action, writeId: String) {
     self.table = table
     self.action = action

@@ -42,7 +42,11 @@ package final class TableSchema: Sendable {
     case owner(String)
     case column(String)
   }
-  package enum SyncMode: String, Sendable { case readWrite = "read-write", pullOnly = "pull-only", localOnly = "local-only" }
+  package enum SyncMode: String, Sendable {
+    case readWrite = "read-write"
+    case pullOnly = "pull-only"
+    case localOnly = "local-only"
+  }
   package enum ConflictMode: String, Sendable { case arrival, hlc }
   /// Rows that a plain read leaves out.
   package enum Hidden: Sendable, Hashable {

@@ -1,0 +1,129 @@
+/// One entry of the outbox, to be.
+struct QueuedMutation {
+  var op: Mutation.Op
+  var pk: String
+  /// JSON object in the form in which values travel.
+  var columns = "{}"
+  var transforms: String?
+  var precondition: String?
+  var mutationId: String?
+  var batchId: String?
+}
+
+extension WriteContext {
+  /// What all mutations of one call share.
+  struct Call {
+    var writeId: String
+    /// Stored form; one moment for the whole call.
+    var at = Timestamp.now()
+    var precondition: String?
+    var batchId: String?
+    init(writeId: String) { self.writeId = writeId }
+  }
+
+  /// Appends a mutation to the outbox and remembers what the row was before the first pending one: visible row =
+  /// base + pending mutations, in order. `before` makes that image; nil means there was no row.
+  func enqueue(
+    _ mutation: QueuedMutation, of table: TableSchema, _ call: Call, before: () -> String?
+  ) throws(KizunaError) {
+    change.isWrite = true
+    guard table.syncMode == .readWrite else { return }
+    try keepBase(table, mutation.pk, before)
+    let statement = try connection.cached(
+      """
+      INSERT INTO _kizunasync_outbox(mutation_id, write_id, "table", pk, op, columns, transforms, precondition,
+        created_at, batch_id, hlc) VALUES(?,?,?,?,?,?,?,?,?,?,?)
+      """)
+    let hlc: SQLValue = table.conflictMode == .hlc ? .text(identity.clock.tick()) : .null
+    statement.bind([
+      .text(mutation.mutationId ?? UUIDText.v7()), .text(call.writeId), .text(table.name),
+      .text(mutation.pk), .text(mutation.op.rawValue), .text(mutation.columns),
+      Self.optional(mutation.transforms), Self.optional(mutation.precondition ?? call.precondition),
+      .text(call.at), Self.optional(mutation.batchId ?? call.batchId), hlc,
+    ])
+    defer { statement.reset() }
+    _ = try statement.step()
+    change.queued += 1
+    if table.conflictMode == .hlc { try saveClock() }
+  }
+
+  private func keepBase(
+    _ table: TableSchema, _ pk: String, _ before: () -> String?
+  ) throws(KizunaError) {
+    let known = try connection.cached("SELECT 1 FROM _kizunasync_base WHERE \"table\" = ? AND pk = ?")
+    known.bind([.text(table.name), .text(pk)])
+    let isKept = try known.step()
+    known.reset()
+    if isKept { return }
+    try connection.run(
+      "INSERT INTO _kizunasync_base(\"table\", pk, row) VALUES(?,?,?)", .text(table.name), .text(pk),
+      Self.optional(before()))
+  }
+
+  static func optional(_ text: String?) -> SQLValue { text.map { .text($0) } ?? .null }
+
+  /// A local delete leaves a shadow; one that the server made stays the server's.
+  func recordTombstone(_ table: TableSchema, _ pk: String, at: String) throws(KizunaError) {
+    guard table.syncMode == .readWrite else { return }
+    try connection.run(
+      """
+      INSERT INTO _kizunasync_tombstones("table", pk, at, origin) VALUES(?,?,?,'local')
+      ON CONFLICT DO UPDATE SET at = excluded.at WHERE origin = 'local'
+      """, .text(table.name), .text(pk), .text(at))
+  }
+
+  func clearLocalTombstone(_ table: TableSchema, _ pk: String) throws(KizunaError) {
+    guard table.syncMode == .readWrite else { return }
+    try connection.run(
+      "DELETE FROM _kizunasync_tombstones WHERE \"table\" = ? AND pk = ? AND origin = 'local'",
+      .text(table.name), .text(pk))
+  }
+
+  /// The columns of a mutation as they travel.
+  func wireColumns(_ columns: [Int], _ values: [SQLValue], _ table: TableSchema) -> String {
+    var buffer = ByteBuffer(capacity: 128)
+    buffer.append(UInt8(ascii: "{"))
+    for (position, index) in columns.enumerated() {
+      if position > 0 { buffer.append(UInt8(ascii: ",")) }
+      buffer.appendJSON(string: table.columns[index].name)
+      buffer.append(UInt8(ascii: ":"))
+      RowText.appendWire(values[index], table.columns[index].type, to: &buffer)
+    }
+    buffer.append(UInt8(ascii: "}"))
+    return buffer.string
+  }
+
+  /// A precondition's values as they travel; throws what their types refuse.
+  func wirePrecondition(_ precondition: JSONValue?, _ table: TableSchema) throws(KizunaError) -> String? {
+    guard let precondition, !precondition.isNull else { return nil }
+    if table.syncMode == .localOnly {
+      throw KizunaError(
+        "LOCAL_UNSUPPORTED", "a precondition is compared upstream, and table \(table.name) is local-only")
+    }
+    guard let members = precondition.members else {
+      throw KizunaError("JSON", "a precondition is an object of column and value")
+    }
+    var buffer = ByteBuffer(capacity: 64)
+    buffer.append(UInt8(ascii: "{"))
+    for (position, member) in members.enumerated() {
+      if position > 0 { buffer.append(UInt8(ascii: ",")) }
+      buffer.appendJSON(string: member.key)
+      buffer.append(UInt8(ascii: ":"))
+      if let column = table.column(member.key) {
+        let value = try column.type.stored(json: member.value, zone: .utc)
+        RowText.appendWire(value, column.type, to: &buffer)
+      } else if table.learnsColumns {
+        buffer.append(json: member.value)
+      } else {
+        throw Self.unknownColumn(member.key, table)
+      }
+    }
+    buffer.append(UInt8(ascii: "}"))
+    return buffer.string
+  }
+
+  static func unknownColumn(_ name: String, _ table: TableSchema) -> KizunaError {
+    .refused(
+      "PGRST204", "Could not find the '\(name)' column of '\(table.name)' in the schema cache")
+  }
+}

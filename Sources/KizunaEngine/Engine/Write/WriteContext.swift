@@ -1,0 +1,216 @@
+/// What jobs on the writer thread work with: the write connection, the catalog, and what the running job has
+/// changed so far. Everything here belongs to the writer thread.
+final class WriteContext {
+  /// What a job changed, to be told once its commit is durable.
+  struct Change {
+    /// Rows or queue changed.
+    var isWrite = false
+    var queued = 0
+    /// Events beside those that every write raises.
+    var events: [EngineEvent] = []
+    var isReset = false
+  }
+
+  struct Mark {
+    var catalog: Catalog
+    var identity: Identity
+  }
+
+  let connection: Connection
+  let configuration: EngineConfiguration
+  let shared: SharedState
+  private let events: EventHub
+
+  /// As the running transaction sees it; published when it commits.
+  var catalog: Catalog
+  var identity: Identity
+  var change = Change()
+  /// Queued and not in flight, committed.
+  private var depth: Int
+  private var shapes: [ObjectIdentifier: TableShape] = [:]
+
+  init(
+    connection: Connection, configuration: EngineConfiguration, catalog: Catalog, identity: Identity,
+    shared: SharedState, events: EventHub
+  ) throws(KizunaError) {
+    self.connection = connection
+    self.configuration = configuration
+    self.catalog = catalog
+    self.identity = identity
+    self.shared = shared
+    self.events = events
+    depth = try Self.countQueue(connection)
+  }
+
+  static func countQueue(_ connection: Connection) throws(KizunaError) -> Int {
+    guard
+      case .integer(let count)? = try connection.value(
+        "SELECT count(*) FROM _kizunasync_outbox WHERE in_flight = 0")
+    else { return 0 }
+    return Int(count)
+  }
+
+  func close() {
+    shapes.removeAll()
+    connection.forgetStatements()
+    // Best effort: the next open replays the log otherwise.
+    try? connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+  }
+
+  // MARK: Transactions
+
+  func beginTransaction() {}
+
+  func beginJob() -> Mark {
+    change = Change()
+    return Mark(catalog: catalog, identity: identity)
+  }
+
+  func undoJob(to mark: Mark) {
+    catalog = mark.catalog
+    identity = mark.identity
+  }
+
+  func committed(_ changes: [Change]) {
+    shared.publish(catalog: catalog, identity: identity)
+    var told: [EngineEvent] = []
+    for change in changes where change.isWrite || change.isReset {
+      if change.isReset {
+        depth = 0
+        told.append(.localChanged)
+      } else {
+        depth += change.queued
+        told.append(.localChanged)
+        told.append(.queueDepth(UInt32(clamping: depth)))
+      }
+    }
+    for change in changes { told.append(contentsOf: change.events) }
+    events.emit(told)
+  }
+
+  func rolledBack() {
+    (catalog, identity) = shared.published()
+  }
+
+  // MARK: Tables
+
+  /// The table as it is now: a plan may have been made before a column was learnt.
+  func current(_ table: TableSchema) throws(KizunaError) -> TableSchema {
+    guard let found = catalog.table(table.name) else { throw Self.unknown(table.name) }
+    return found
+  }
+
+  func writable(_ name: String) throws(KizunaError) -> TableSchema {
+    guard let table = catalog.table(name) else { throw Self.unknown(name) }
+    if table.syncMode == .pullOnly {
+      throw KizunaError(
+        "LOCAL_UNSUPPORTED", "table \(name) is pull-only and takes no local writes",
+        hint: "Set its sync_mode to read-write to write it here.")
+    }
+    return table
+  }
+
+  static func unknown(_ name: String) -> KizunaError {
+    KizunaError(
+      "UNKNOWN_TABLE", sqlstate: "PGRST205", "Could not find the table 'public.\(name)' in the schema cache")
+  }
+
+  func shape(of table: TableSchema) -> TableShape {
+    if let shape = shapes[ObjectIdentifier(table)] { return shape }
+    if shapes.count > 512 { shapes.removeAll() }
+    let shape = TableShape(table)
+    shapes[ObjectIdentifier(table)] = shape
+    return shape
+  }
+}
+
+/// The SQL with which one table's rows are written.
+final class TableShape {
+  let table: TableSchema
+  let insert: String
+  /// rowid, then every column; by key.
+  let selectByKey: String
+  let selectByRow: String
+  let deleteByRow: String
+  /// Every column, comma-joined.
+  let columnList: String
+
+  init(_ table: TableSchema) {
+    self.table = table
+    let name = SQLName.quoted(table.sqlName)
+    let columns = table.columns.map { SQLName.quoted($0.sqlName) }
+    columnList = columns.joined(separator: ",")
+    let marks = columns.map { _ in "?" }.joined(separator: ",")
+    insert =
+      columns.isEmpty
+      ? "INSERT INTO \(name) DEFAULT VALUES" : "INSERT INTO \(name)(\(columnList)) VALUES(\(marks))"
+    let list = (["rowid"] + columns).joined(separator: ",")
+    let key = table.key.map { "\(columns[$0]) = ?" }.joined(separator: " AND ")
+    selectByKey = "SELECT \(list) FROM \(name) WHERE \(key.isEmpty ? "0" : key)"
+    selectByRow = "SELECT \(list) FROM \(name) WHERE rowid = ?"
+    deleteByRow = "DELETE FROM \(name) WHERE rowid = ?"
+  }
+
+  func update(_ columns: [Int]) -> String {
+    let list = columns.map { "\(SQLName.quoted(table.columns[$0].sqlName)) = ?" }.joined(separator: ",")
+    return "UPDATE \(SQLName.quoted(table.sqlName)) SET \(list) WHERE rowid = ?"
+  }
+}
+
+/// A row as it stands, with its place in the table.
+struct StoredRow {
+  var rowid: Int64
+  var values: [SQLValue]
+
+  /// From a statement whose columns are the rowid and then every column.
+  init(_ statement: Statement, columns: Int) {
+    rowid = statement.integer(0)
+    values = (0..<columns).map { statement.value(Int32($0 + 1)) }
+  }
+
+  init(rowid: Int64, values: [SQLValue]) {
+    self.rowid = rowid
+    self.values = values
+  }
+
+  func key(_ table: TableSchema) -> String { RowKey.text(table.key.map { values[$0] }) }
+
+  /// The row as JSON: what a base image holds.
+  func image(_ table: TableSchema) -> String {
+    var buffer = ByteBuffer(capacity: 256)
+    buffer.append(UInt8(ascii: "{"))
+    for (index, column) in table.columns.enumerated() {
+      if index > 0 { buffer.append(UInt8(ascii: ",")) }
+      buffer.appendJSON(string: column.name)
+      buffer.append(UInt8(ascii: ":"))
+      RowText.appendJSON(values[index], column.type, to: &buffer)
+    }
+    buffer.append(UInt8(ascii: "}"))
+    return buffer.string
+  }
+}
+
+/// Stored values as text.
+enum RowText {
+  static func appendJSON(_ value: SQLValue, _ type: ColumnType, to buffer: inout ByteBuffer) {
+    switch value {
+    case .null: buffer.append("null")
+    default: value.withRaw { type.appendJSON($0, to: &buffer, zone: .utc) }
+    }
+  }
+
+  static func appendWire(_ value: SQLValue, _ type: ColumnType, to buffer: inout ByteBuffer) {
+    switch value {
+    case .null: buffer.append("null")
+    default: value.withRaw { type.appendWire($0, to: &buffer) }
+    }
+  }
+
+  /// Postgres' text form, as its messages show a value.
+  static func shown(_ value: SQLValue, _ type: ColumnType) -> String {
+    if value.isNull { return "null" }
+    var buffer = ByteBuffer(capacity: 32)
+    value.withRaw { type.appendText($0, to: &buffer, zone: .utc) }
+    return buffer.string
+  }
+}

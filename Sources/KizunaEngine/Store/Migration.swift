@@ -1,0 +1,233 @@
+/// Brings a database to its configuration, in one transaction: new tables, columns and indexes are added, a column
+/// that is gone is kept and no longer shown, a type change that loses no value is made, any other refused by name.
+struct Migration {
+  let connection: Connection
+  let configuration: EngineConfiguration
+
+  func run() throws(KizunaError) -> Catalog {
+    try connection.execute("BEGIN IMMEDIATE")
+    do throws(KizunaError) {
+      try prepareEngineTables()
+      var taken = try takenTables()
+      var tables: [TableSchema] = []
+      for (name, table) in configuration.tables {
+        let wanted = try ConfiguredTable(name, table)
+        tables.append(try bring(wanted, &taken))
+      }
+      try connection.execute("COMMIT")
+      return Catalog(version: 1, tables: tables, relations: EngineTables.relations)
+    } catch {
+      try? connection.execute("ROLLBACK")
+      throw error
+    }
+  }
+
+  private func prepareEngineTables() throws(KizunaError) {
+    try connection.execute(EngineTables.ddl)
+    if let format = try Meta.text("format", connection), Int64(format) != EngineTables.format {
+      throw KizunaError(
+        "STORE", sqlstate: "58030", "the database was written by another release (format \(format))",
+        hint: "Open it with that release, or name another database.")
+    }
+    try Meta.set("format", String(EngineTables.format), connection)
+  }
+
+  private func takenTables() throws(KizunaError) -> Set<String> {
+    let statement = try connection.prepare("SELECT name FROM sqlite_schema")
+    var names: Set<String> = []
+    while try statement.step() { names.insert(SQLName.folded(statement.text(0) ?? "")) }
+    return names
+  }
+
+  private func bring(
+    _ wanted: ConfiguredTable, _ taken: inout Set<String>
+  ) throws(KizunaError) -> TableSchema {
+    let schema: TableSchema
+    if let known = try SchemaRegistry.load(wanted.name, connection) {
+      schema = try change(known, to: wanted)
+    } else {
+      schema = try create(wanted, sqlName: SchemaRegistry.freeName(wanted.name, &taken))
+    }
+    try bringIndexes(schema)
+    return schema
+  }
+
+  private func create(_ wanted: ConfiguredTable, sqlName: String) throws(KizunaError) -> TableSchema {
+    var taken: Set<String> = ["rowid", "oid", "_rowid_"]
+    var columns = wanted.columns
+    for index in columns.indices {
+      columns[index].sqlName = SchemaRegistry.freeName(columns[index].name, &taken)
+    }
+    let schema = wanted.schema(sqlName: sqlName, columns: columns)
+    try connection.execute(Self.createStatement(schema, name: sqlName))
+    for index in columns.indices { try keep(schema, index) }
+    return schema
+  }
+
+  private func keep(_ schema: TableSchema, _ index: Int) throws(KizunaError) {
+    let column = schema.columns[index]
+    try SchemaRegistry.keepColumn(
+      schema.name, column.name, sqlTable: schema.sqlName, sqlColumn: column.sqlName,
+      type: SchemaRegistry.text(column.type), key: schema.key.firstIndex(of: index), position: index,
+      connection)
+  }
+
+  /// Only the key is constrained: a pull must never fail on anything else.
+  private static func createStatement(
+    _ schema: TableSchema, name: String, hidden: [SchemaRegistry.Column] = []
+  ) throws(KizunaError) -> String {
+    var parts = schema.columns.map { "\(SQLName.quoted($0.sqlName)) \($0.type.affinity)" }
+    for column in hidden {
+      parts.append("\(SQLName.quoted(column.sqlName)) \(try SchemaRegistry.type(of: column.type).affinity)")
+    }
+    if !schema.key.isEmpty {
+      let key = schema.key.map { SQLName.quoted(schema.columns[$0].sqlName) }
+      parts.append("PRIMARY KEY(\(key.joined(separator: ",")))")
+    }
+    return "CREATE TABLE \(SQLName.quoted(name))(\(parts.joined(separator: ", ")))"
+  }
+
+  // MARK: A table that is there
+
+  private func change(
+    _ known: SchemaRegistry.Table, to wanted: ConfiguredTable
+  ) throws(KizunaError) -> TableSchema {
+    try checkKey(known, wanted)
+    var columns = wanted.columns
+    var taken = try SchemaRegistry.takenColumns(wanted.name, connection)
+    var changes: [(index: Int, from: ColumnType)] = []
+    var added: [Int] = []
+    for index in columns.indices {
+      guard let old = known.columns.first(where: { $0.name.sameBytes(as: columns[index].name) }) else {
+        columns[index].sqlName = SchemaRegistry.freeName(columns[index].name, &taken)
+        added.append(index)
+        continue
+      }
+      columns[index].sqlName = old.sqlName
+      let type = try SchemaRegistry.type(of: old.type)
+      if type.isLearnt && columns[index].type.isLearnt {
+        columns[index].type = type
+      } else if type != columns[index].type {
+        changes.append((index, type))
+      }
+    }
+    if wanted.learnsColumns {
+      for old in known.columns where !columns.contains(where: { $0.name.sameBytes(as: old.name) }) {
+        let type = try SchemaRegistry.type(of: old.type)
+        var column = ColumnSchema(
+          name: old.name, sqlName: old.sqlName, type: type.isLearnt ? type : .learnt(nil))
+        if !type.isLearnt { changes.append((columns.count, type)) }
+        column.isNotNull = false
+        columns.append(column)
+      }
+    }
+    let schema = wanted.schema(sqlName: known.sqlName, columns: columns)
+    for index in added {
+      let column = columns[index]
+      try connection.execute(
+        "ALTER TABLE \(SQLName.quoted(known.sqlName)) ADD COLUMN \(SQLName.quoted(column.sqlName)) "
+          + column.type.affinity)
+    }
+    if !changes.isEmpty { try rebuild(schema, known, changes) }
+    for index in columns.indices { try keep(schema, index) }
+    return schema
+  }
+
+  private func checkKey(
+    _ known: SchemaRegistry.Table, _ wanted: ConfiguredTable
+  ) throws(KizunaError) {
+    let old = known.key
+    guard old.count != wanted.key.count || !zip(old, wanted.key).allSatisfy({ $0.sameBytes(as: $1) }) else {
+      return
+    }
+    throw KizunaError(
+      "CONFIG_INVALID",
+      "tables.\(wanted.name).key: the database keeps this table under the key (\(old.joined(separator: ", ")))",
+      hint: "Keep that key, or start with another database.")
+  }
+
+  /// Writes the table anew with its changed types. Each changed value must come back unchanged when it is cast the
+  /// other way.
+  private func rebuild(
+    _ schema: TableSchema, _ known: SchemaRegistry.Table, _ changes: [(index: Int, from: ColumnType)]
+  ) throws(KizunaError) {
+    let scratch = EngineTables.prefix + "rebuild"
+    let hidden = known.columns.filter { old in !schema.columns.contains { $0.sqlName == old.sqlName } }
+    try connection.execute(try Self.createStatement(schema, name: scratch, hidden: hidden))
+    let names = (schema.columns.map(\.sqlName) + hidden.map(\.sqlName)).map(SQLName.quoted).joined(
+      separator: ",")
+    let marks = Array(repeating: "?", count: schema.columns.count + hidden.count + 1).joined(separator: ",")
+    let read = try connection.prepare("SELECT rowid,\(names) FROM \(SQLName.quoted(schema.sqlName))")
+    let write = try connection.prepare("INSERT INTO \(scratch)(rowid,\(names)) VALUES(\(marks))")
+    while try read.step() {
+      var values = (0..<read.columnCount).map { read.value($0) }
+      for (index, from) in changes {
+        values[index + 1] = try Self.convert(values[index + 1], from, schema, index)
+      }
+      write.reset()
+      write.bind(values)
+      _ = try write.step()
+    }
+    read.reset()
+    write.reset()
+    try connection.execute("DROP TABLE \(SQLName.quoted(schema.sqlName))")
+    try connection.execute("ALTER TABLE \(scratch) RENAME TO \(SQLName.quoted(schema.sqlName))")
+  }
+
+  private static func convert(
+    _ value: SQLValue, _ from: ColumnType, _ schema: TableSchema, _ index: Int
+  ) throws(KizunaError) -> SQLValue {
+    if value.isNull { return .null }
+    let to = schema.columns[index].type
+    do throws(KizunaError) {
+      if from.isLearnt || to.isLearnt {
+        var json = ByteBuffer(capacity: 64)
+        RowText.appendJSON(value, from, to: &json)
+        guard let parsed = try? JSONParser.parse(json.bytes) else { return value }
+        return try to.stored(json: parsed, zone: .utc)
+      }
+      let cast = try value.withRaw { raw throws(KizunaError) in try from.cast(raw, to: to, zone: .utc) }
+      let back = try cast.withRaw { raw throws(KizunaError) in try to.cast(raw, to: from, zone: .utc) }
+      if back == value { return cast }
+    } catch {
+      // Told below, with the column's name.
+    }
+    throw KizunaError(
+      "CONFIG_INVALID",
+      "tables.\(schema.name).columns.\(schema.columns[index].name): the change from \(from.postgresName) to "
+        + "\(to.postgresName) would lose the value \(RowText.shown(value, from))",
+      hint: "Keep the old type, or add a column of another name.")
+  }
+
+  // MARK: Indexes
+
+  private func bringIndexes(_ schema: TableSchema) throws(KizunaError) {
+    let prefix = "\(EngineTables.prefix)index_\(schema.sqlName)_"
+    var wanted: Set<String> = []
+    for list in schema.indexes + schema.unique {
+      let columns = list.compactMap { schema.column($0)?.sqlName }
+      guard columns.count == list.count, !columns.isEmpty else {
+        if schema.learnsColumns { continue }
+        throw KizunaError(
+          "CONFIG_INVALID",
+          "tables.\(schema.name): an index or unique list names an unknown column among (\(list.joined(separator: ", ")))"
+        )
+      }
+      let name = prefix + columns.joined(separator: "_")
+      wanted.insert(SQLName.folded(name))
+      try connection.execute(
+        "CREATE INDEX IF NOT EXISTS \(SQLName.quoted(name)) ON \(SQLName.quoted(schema.sqlName))"
+          + "(\(columns.map(SQLName.quoted).joined(separator: ",")))")
+    }
+    let statement = try connection.prepare(
+      "SELECT name FROM sqlite_schema WHERE type = 'index' AND tbl_name = ?")
+    statement.bind([.text(schema.sqlName)])
+    var gone: [String] = []
+    while try statement.step() {
+      guard let name = statement.text(0) else { continue }
+      if name.hasPrefix(prefix), !wanted.contains(SQLName.folded(name)) { gone.append(name) }
+    }
+    statement.reset()
+    for name in gone { try connection.execute("DROP INDEX \(SQLName.quoted(name))") }
+  }
+}
