@@ -22,7 +22,7 @@ extension SQLFunctions {
       (
         "kz_array",
         { _, count, left, otherCount, right in
-          Int32(PostgresArray.compare(SQLFunctions.bytes(left, count), SQLFunctions.bytes(right, otherCount)))
+          Int32(ArrayOrder.compare(SQLFunctions.bytes(left, count), SQLFunctions.bytes(right, otherCount)))
         }
       ),
       (

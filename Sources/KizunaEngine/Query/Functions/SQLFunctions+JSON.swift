@@ -54,10 +54,10 @@ extension SQLFunctions {
   }
 
   /// Either side may be the constant one: `<@` swaps them.
-  private static func arrays(_ call: FunctionCall) throws(KizunaError) -> (PostgresArray, PostgresArray)? {
+  private static func arrays(_ call: FunctionCall) throws(KizunaError) -> (ArrayOrder, ArrayOrder)? {
     guard let left = call.text(0), let right = call.text(1) else { return nil }
-    let one = try call.cached(0) { Kept(PostgresArray(left)) }
-    let other = try call.cached(1) { Kept(PostgresArray(right)) }
+    let one = try call.cached(0) { Kept(ArrayOrder(left)) }
+    let other = try call.cached(1) { Kept(ArrayOrder(right)) }
     guard let first = one.value, let second = other.value else { return nil }
     return (first, second)
   }

@@ -1,5 +1,5 @@
 /// A Postgres array that is kept as JSON text; nested arrays count as their elements in a row.
-struct PostgresArray {
+struct ArrayOrder {
   let elements: [JSONValue]
 
   /// nil when the text is no JSON array.
@@ -25,12 +25,12 @@ struct PostgresArray {
     !element.isNull && elements.contains { JSONEquality.equal($0, element, .exact) }
   }
 
-  func contains(_ other: PostgresArray) -> Bool { other.elements.allSatisfy(has) }
-  func overlaps(_ other: PostgresArray) -> Bool { other.elements.contains(where: has) }
+  func contains(_ other: ArrayOrder) -> Bool { other.elements.allSatisfy(has) }
+  func overlaps(_ other: ArrayOrder) -> Bool { other.elements.contains(where: has) }
 
   /// Element by element, then by length; a null element stands last.
   static func compare(_ left: UnsafeBufferPointer<UInt8>, _ right: UnsafeBufferPointer<UInt8>) -> Int {
-    guard let one = PostgresArray(left), let other = PostgresArray(right) else {
+    guard let one = ArrayOrder(left), let other = ArrayOrder(right) else {
       return UTF8Text.compare(left, right)
     }
     for (first, second) in zip(one.elements, other.elements) {
