@@ -1,6 +1,10 @@
 /// The `Prefer` headers of one request, as the PostgREST dialect reads them (RFC 7240).
 package struct Preferences: Sendable, Equatable {
-  package enum Return: String, Sendable { case minimal, headersOnly = "headers-only", representation }
+  package enum Return: String, Sendable {
+    case minimal
+    case headersOnly = "headers-only"
+    case representation
+  }
   package enum Count: String, Sendable { case exact, planned, estimated }
   package enum Resolution: String, Sendable {
     case mergeDuplicates = "merge-duplicates"
