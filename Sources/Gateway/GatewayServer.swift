@@ -30,7 +30,7 @@ package final class GatewayServer: @unchecked Sendable {
   /// Answers the addresses bound, as they are shown.
   package func start() throws(GatewayStartError) -> [String] {
     guard slowLane.start() else { throw .cannotBind("", reason: "no thread could be started") }
-    let server = HTTPServer(configuration: configuration.server) { [unowned self] exchange in
+    let server = HTTPServer(configuration: ServerConfiguration(configuration)) { [unowned self] exchange in
       // The HTTP server is owned by self and has stopped its threads before self goes.
       self.handle(exchange)
     }
@@ -43,9 +43,10 @@ package final class GatewayServer: @unchecked Sendable {
     }
   }
 
-  /// Stops accepting, answers what is in flight, and ends the threads. The engine stays open.
+  /// Stops accepting, answers what is in flight, and ends the threads. The engine stays open. When an answer is
+  /// still owed at the deadline, the threads stay: what they hold must stay valid until the process ends.
   package func stop(deadlineSeconds: Int) {
-    http?.stop(deadlineSeconds: deadlineSeconds)
+    if let http, !http.stop(deadlineSeconds: deadlineSeconds) { return }
     slowLane.stop()
     workers.removeAll()
   }
@@ -151,8 +152,18 @@ package final class GatewayServer: @unchecked Sendable {
 extension GatewayStartError {
   init(_ error: ServerError) {
     switch error {
-    case .addressInUse(let address): self = .addressInUse(address)
+    case .inUse(let address): self = .addressInUse(address)
     case .cannotBind(let address, let reason): self = .cannotBind(address, reason: reason)
+    case .cannotStart(let reason): self = .cannotBind("", reason: reason)
     }
+  }
+}
+
+extension ServerConfiguration {
+  init(_ configuration: GatewayConfiguration) {
+    self.init(addresses: configuration.listen)
+    maxHeaderBytes = configuration.maxHeaderBytes
+    maxBodyBytes = configuration.maxBodyBytes
+    idleTimeoutSeconds = configuration.idleTimeoutS
   }
 }

@@ -7,11 +7,11 @@ extension HTTPExchange {
     var headers = answer.headers
     context.crossOrigin.addHeaders(to: &headers)
     let status = answer.status
-    if context.isHead {
-      respond(Response(status: status, headers: headers.pairs, body: ByteBuffer(capacity: 16)))
-    } else {
-      respond(Response(status: status, headers: headers.pairs, body: answer.body))
-    }
+    // An answer to HEAD is made without its body, which need not be kept.
+    var response =
+      context.isHead ? Response(status: status) : Response(status: status, body: answer.body)
+    response.headers = headers.lines()
+    respond(response)
   }
 
   func send(_ failure: Failure, _ context: RequestContext) { send(Answer(failure), context) }
@@ -20,6 +20,20 @@ extension HTTPExchange {
   func openStream(_ opening: ReadAnswer.Opening, _ context: RequestContext) -> ResponseStream {
     var headers = opening.headers
     context.crossOrigin.addHeaders(to: &headers)
-    return respondStreaming(status: opening.status, headers: headers.pairs)
+    return respondStreaming(status: opening.status, headers: headers.lines())
+  }
+}
+
+extension HeaderList {
+  /// The lines as they are sent.
+  func lines() -> ResponseHeaders {
+    var lines = ResponseHeaders()
+    for field in fields {
+      switch field.value {
+      case .constant(let value): lines.add(field.name, value)
+      case .text(let value): lines.add(field.name, value)
+      }
+    }
+    return lines
   }
 }

@@ -41,12 +41,11 @@ struct TableRequest {
     if let error = preferences.strictFailure() { throw Failure(error) }
   }
 
-  /// The address of what was read, without the gateway's prefix and without the caller's key.
+  /// The address of what was read, without the gateway's prefix.
   func contentLocation(_ request: Request) -> String {
     var path = "/"
     Location.appendEncoded(name, to: &path)
-    let pairs = request.apiKey == nil ? request.pairs : request.pairs.filter { $0.key != "apikey" }
-    return ContentLocation.text(path: path, pairs: pairs)
+    return ContentLocation.text(path: path, pairs: request.pairs)
   }
 }
 

@@ -33,14 +33,12 @@ final class Workers: @unchecked Sendable {
   /// The calling thread's worker. Only threads that the HTTP server made may call: they end before the workers do,
   /// so the pointer never outlives what it points to.
   func ofThisThread() -> Worker {
-    if let pointer = csqlite_thread_get() {
-      return Unmanaged<Worker>.fromOpaque(pointer).takeUnretainedValue()
-    }
+    if let worker = ThreadLocal.current(as: Worker.self) { return worker }
     let worker = Worker(engine: engine)
     csqlite_lock_acquire(lock)
     all.append(worker)
     csqlite_lock_release(lock)
-    csqlite_thread_set(Unmanaged.passUnretained(worker).toOpaque())
+    ThreadLocal.set(worker)
     return worker
   }
 
