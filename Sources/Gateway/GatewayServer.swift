@@ -13,14 +13,20 @@ package final class GatewayServer: @unchecked Sendable {
   let engine: Engine
   let workers: Workers
   let slowLane: SlowLane
+  let process: ProcessFacts
+  let ring: EventRing
+  let listeners = EventListeners()
   private let access: AccessPolicy
   /// Set once by `start`, before the first request.
   private var http: HTTPServer?
 
-  package init(configuration: GatewayConfiguration, engine: Engine) {
+  /// `process` is what the functions tell of the process and ask of it.
+  package init(configuration: GatewayConfiguration, engine: Engine, process: ProcessFacts) {
+    self.process = process
+    ring = EventRing(engine: engine)
     self.configuration = configuration
     self.engine = engine
-    workers = Workers(engine: engine)
+    workers = Workers(engine: engine, maxRows: configuration.maxRows)
     slowLane = SlowLane(engine: engine)
     access = AccessPolicy(
       apiKey: configuration.apiKey, corsOrigins: configuration.corsOrigins,
@@ -35,6 +41,7 @@ package final class GatewayServer: @unchecked Sendable {
       self.handle(exchange)
     }
     http = server
+    listeners.start()
     do throws(ServerError) {
       return try server.start().map(\.display)
     } catch {
@@ -46,6 +53,8 @@ package final class GatewayServer: @unchecked Sendable {
   /// Stops accepting, answers what is in flight, and ends the threads. The engine stays open. When an answer is
   /// still owed at the deadline, the threads stay: what they hold must stay valid until the process ends.
   package func stop(deadlineSeconds: Int) {
+    listeners.close()
+    ring.close()
     if let http, !http.stop(deadlineSeconds: deadlineSeconds) { return }
     slowLane.stop()
     workers.removeAll()
@@ -57,10 +66,12 @@ package final class GatewayServer: @unchecked Sendable {
     var context = RequestContext()
     if case .head = exchange.method { context.isHead = true }
     let (path, query) = Target.split(exchange.target)
+    if answersFast(exchange, path, query) { return }
     let host = exchange.text("Host")
     let origin = exchange.text("Origin")
     do throws(Failure) {
       try access.checkHost(host)
+      workers.ofThisThread().accepted(host: host)
       context.crossOrigin = access.grant(origin)
       if answersPreflight(exchange, context) { return }
       if !exchange.isSafe { try access.checkWriter(origin: origin, host: host, grant: context.crossOrigin) }
@@ -80,6 +91,29 @@ package final class GatewayServer: @unchecked Sendable {
     }
   }
 
+  /// A read of a shape that this thread has met, from a caller like those before: every check of `handle` holds for
+  /// it too. Anything else is left to the general path.
+  private func answersFast(
+    _ exchange: HTTPExchange, _ path: UnsafeBufferPointer<UInt8>, _ query: UnsafeBufferPointer<UInt8>
+  ) -> Bool {
+    guard exchange.method == .get, exchange.header("Origin") == nil, exchange.header("Range") == nil,
+      exchange.header("Prefer") == nil
+    else { return false }
+    let worker = workers.ofThisThread()
+    guard worker.accepts(host: exchange.header("Host")), let reader = try? worker.reader() else { return false }
+    if access.needsKey {
+      do throws(Failure) {
+        try access.checkKey(
+          header: exchange.header("apikey"), authorization: exchange.header("Authorization"), query: query)
+      } catch {
+        return false
+      }
+    }
+    let variant = FastReads.Variant(
+      accept: exchange.header("Accept"), profile: exchange.header("Accept-Profile"))
+    return reader.fast.serve(exchange, path: path, query: query, variant, reader.session)
+  }
+
   private func dispatch(
     _ place: Route.Place, query: UnsafeBufferPointer<UInt8>, _ exchange: HTTPExchange,
     _ context: RequestContext
@@ -93,14 +127,14 @@ package final class GatewayServer: @unchecked Sendable {
       schema = try Route.schema(named: context.profile)
     }
     switch place.route {
-    case .table("events") where schema == .kizunasync: serveEvents(exchange: exchange, context: context)
+    case .table("events") where schema == .kizunasync: try serveEvents(exchange: exchange, context: context)
     case .table(let name):
       let request = TableRequest(
         name: name, schema: schema, method: try exchange.dialectMethod(), query: query, exchange: exchange,
         context: context)
       try serveTable(request)
     case .function(let name) where schema == .kizunasync:
-      serveFunction(name: name, exchange: exchange, context: context)
+      try serveFunction(name: name, query: query, exchange: exchange, context: context)
     case .function(let name):
       throw Failure(
         "PGRST202", "Could not find the function public.\(name) in the schema cache",

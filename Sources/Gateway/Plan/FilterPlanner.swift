@@ -116,7 +116,7 @@ enum FilterPlanner {
       switch item {
       case .all: outputs += table.columns.map { Output($0.name, ColumnPath($0.name)) }
       case .field(let field, _, let cast, _, _):
-        outputs.append(Output(item.resultKey, path(field), cast: cast))
+        outputs.append(Output(item.resultKey ?? field.name, path(field), cast: cast))
       case .countAll, .embed, .spread: break
       }
     }

@@ -10,16 +10,17 @@ enum ReadPlanner {
     plan.outputs = FilterPlanner.outputs(request, of: relation)
     plan.filter = try FilterPlanner.filter(request.filters)
     plan.order = FilterPlanner.order(request.order)
-    plan.limit = limit(window.limit, capped: maxRows)
+    plan.limit = limit(window, maxRows: maxRows)
     plan.offset = window.offset > 0 ? window.offset : nil
     plan.includeHidden = includesHidden(request, relation)
     plan.wantsCount = preferences.count != nil
     return plan
   }
 
-  private static func limit(_ limit: Int?, capped cap: Int?) -> Int? {
-    guard let cap else { return limit }
-    return min(limit ?? cap, cap)
+  /// What the window lets through of what the server gives at most.
+  static func limit(_ window: Window, maxRows: Int?) -> Int? {
+    guard let maxRows else { return window.limit }
+    return min(window.limit ?? maxRows, maxRows)
   }
 
   private static func includesHidden(_ request: Request, _ relation: TableSchema) -> Bool {

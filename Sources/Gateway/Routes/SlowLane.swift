@@ -59,7 +59,7 @@ final class SlowLane: @unchecked Sendable {
   }
 
   private func serve() {
-    let worker = Worker(engine: engine)
+    let worker = Worker(engine: engine, maxRows: nil)
     while let job = take() { job(worker) }
   }
 

@@ -30,10 +30,11 @@ extension GatewayServer {
 
   /// On the server thread, within bounds.
   private func run(_ read: TableRead, _ request: TableRequest) throws(KizunaError) {
-    let session = try workers.ofThisThread().session()
+    let reader = try workers.ofThisThread().reader()
     var body = ByteBuffer(capacity: 1024)
-    let prepared = try session.prepare(read.plan, format: read.format)
-    let outcome = try session.run(prepared, zone: read.zone, into: &body, budget: TableRead.budget)
+    let prepared = try reader.session.prepare(read.plan, format: read.format, zone: read.zone)
+    let outcome = try reader.session.run(prepared, into: &body, budget: TableRead.budget)
+    reader.fast.keep(prepared, read.answer, request.query)
     request.exchange.send(read.answer.answer(outcome, body: body), request.context)
   }
 
@@ -65,9 +66,9 @@ struct TableRead: Sendable {
     var isAnswered = false
     do throws(KizunaError) {
       let session = try worker.session()
-      let prepared = try session.prepare(plan, format: format)
+      let prepared = try session.prepare(plan, format: format, zone: zone)
       try session.stream(
-        prepared, zone: zone, timeoutSeconds: timeoutSeconds,
+        prepared, timeoutSeconds: timeoutSeconds,
         start: { outcome in
           let opening = answer.opening(outcome)
           if opening.refusal != nil || outcome.rows == 0 || context.isHead {

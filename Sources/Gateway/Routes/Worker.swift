@@ -4,29 +4,50 @@ import KizunaEngine
 /// What one server thread keeps between requests: its reader. Only that thread touches it.
 final class Worker: @unchecked Sendable {
   private let engine: Engine
-  private var current: (session: ReadSession, catalogVersion: Int)?
+  private let maxRows: Int?
+  private var current: (session: ReadSession, fast: FastReads, catalogVersion: Int)?
+  /// The last `Host` that was let in: most requests of a thread name the same.
+  private var acceptedHost: [UInt8] = []
 
-  init(engine: Engine) { self.engine = engine }
+  init(engine: Engine, maxRows: Int?) {
+    self.engine = engine
+    self.maxRows = maxRows
+  }
 
   /// The thread's reader, made anew when a column was learnt since.
-  func session() throws(KizunaError) -> ReadSession {
+  func session() throws(KizunaError) -> ReadSession { try reader().session }
+
+  /// The reader, with the shapes it has met.
+  func reader() throws(KizunaError) -> (session: ReadSession, fast: FastReads) {
     let version = engine.catalog.version
-    if let current, current.catalogVersion == version { return current.session }
+    if let current, current.catalogVersion == version { return (current.session, current.fast) }
     current = nil
     let session = try engine.makeSession()
-    current = (session, version)
-    return session
+    let fast = FastReads(maxRows: maxRows)
+    current = (session, fast, version)
+    return (session, fast)
   }
+
+  func accepts(host: UnsafeBufferPointer<UInt8>?) -> Bool {
+    guard let host else { return true }
+    return host.elementsEqual(acceptedHost)
+  }
+
+  func accepted(host: String?) { if let host { acceptedHost = Array(host.utf8) } }
 }
 
 /// The workers of a server, one for each thread that has answered a read. They are owned here, so that the readers
 /// close with the server and not with the threads; a thread finds its own by its thread-local pointer.
 final class Workers: @unchecked Sendable {
   private let engine: Engine
+  private let maxRows: Int?
   private let lock = csqlite_lock_new()
   private var all: [Worker] = []
 
-  init(engine: Engine) { self.engine = engine }
+  init(engine: Engine, maxRows: Int?) {
+    self.engine = engine
+    self.maxRows = maxRows
+  }
 
   deinit { csqlite_lock_free(lock) }
 
@@ -34,7 +55,7 @@ final class Workers: @unchecked Sendable {
   /// so the pointer never outlives what it points to.
   func ofThisThread() -> Worker {
     if let worker = ThreadLocal.current(as: Worker.self) { return worker }
-    let worker = Worker(engine: engine)
+    let worker = Worker(engine: engine, maxRows: maxRows)
     csqlite_lock_acquire(lock)
     all.append(worker)
     csqlite_lock_release(lock)

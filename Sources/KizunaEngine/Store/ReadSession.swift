@@ -176,10 +176,14 @@ package final class PreparedRead {
   var windowSQL: String { sql }
   var values: [SQLValue] { parameters.map(\.value) }
 
-  /// How many of the parameters a literal of the request fills, in the order of the filters.
-  package var literalCount: Int { parameters.count { $0.reader != nil } }
+  package var wantsCount: Bool { count != nil }
 
-  /// Replaces the literals of the filter, in order. All or none must be given.
+  /// Whether the parameters are just this many literals of the request, in the order of the filters.
+  package func takesLiterals(_ count: Int) -> Bool {
+    parameters.count == count && parameters.allSatisfy { $0.reader != nil }
+  }
+
+  /// Replaces a literal of the filter. Each must be given anew before the next run.
   package func rebind(literal: String, at position: Int) throws(KizunaError) {
     guard let reader = parameters[position].reader else { return }
     parameters[position].value = try reader.value(of: literal, zone: zone)
