@@ -113,16 +113,16 @@ def read_copy(path):
 
 
 def replay(outbox):
-    """The rows that the outbox alone leads to."""
+    """The rows that the outbox alone leads to; an entry for a row that no entry inserted shows as a difference."""
     rows = {}
     for _, key, op, columns in outbox:
         values = {**json.loads(columns or "{}"), "id": key}
         if op == "insert":
             rows[key] = values
         elif op == "update":
-            rows[key].update(values)
+            rows.setdefault(key, {"id": key}).update(values)
         elif op == "delete":
-            del rows[key]
+            rows.pop(key, None)
         else:
             raise ValueError(f"outbox op {op!r}")
     return {key: tuple(values.get(name) for name in COLUMNS) for key, values in rows.items()}
