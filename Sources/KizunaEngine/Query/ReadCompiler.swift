@@ -83,7 +83,7 @@ struct ReadCompiler {
 
   func defaultOrder() throws(KizunaError) -> String {
     if let order = relation.defaultOrder { return order }
-    guard !relation.key.isEmpty else { return "rowid" }
+    guard !relation.key.isEmpty else { return "\(SQLName.quoted(relation.sqlName)).rowid" }
     var terms: [String] = []
     for index in relation.key {
       let column = try ColumnExpression(ColumnPath(relation.columns[index].name), in: relation)

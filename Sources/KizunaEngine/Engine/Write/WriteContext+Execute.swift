@@ -94,10 +94,13 @@ extension WriteContext {
     let outputs = try ReadCompiler.outputs(plan.returning, of: table)
     let reader = ReadCompiler(relation: table, zone: plan.zone)
     let order =
-      plan.order.isEmpty && inGivenOrder ? " ORDER BY j.key" : try reader.orderClause(plan.order)
+      plan.order.isEmpty && inGivenOrder
+      ? " ORDER BY _kizunasync_position" : try reader.orderClause(plan.order)
     let name = SQLName.quoted(table.sqlName)
+    // json_each has columns of its own (id, key, value …), which must not stand beside the table's.
     let sql =
-      "SELECT \(outputs.list) FROM json_each(?) AS j CROSS JOIN \(name) ON \(name).rowid = j.value\(order)"
+      "SELECT \(outputs.list) FROM (SELECT key AS _kizunasync_position, value AS _kizunasync_row FROM json_each(?)) "
+      + "CROSS JOIN \(name) ON \(name).rowid = _kizunasync_row\(order)"
     let list = "[" + rowids.map(String.init).joined(separator: ",") + "]"
     return try rows(sql, [.text(list)], plan, outputs.columns)
   }
