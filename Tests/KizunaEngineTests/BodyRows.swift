@@ -1,0 +1,92 @@
+// Values as PostgreSQL 15 answers them.
+
+enum BodyRows {
+  /// JSON values of a body.
+  static let rows: [TypeRow] = [
+    .init("integer", "5", "5", "5"),
+    .init("integer", "\"5\"", "5", "5"),
+    .init("integer", "5.5", refusal: "22P02", "invalid input syntax for type integer: \"5.5\""),
+    .init("integer", "true", refusal: "22P02", "invalid input syntax for type integer: \"true\""),
+    .init("integer", "null", "null", ""),
+    .init("integer", "\"x\"", refusal: "22P02", "invalid input syntax for type integer: \"x\""),
+    .init(
+      "integer", "99999999999", refusal: "22003", "value \"99999999999\" is out of range for type integer"),
+    .init("integer", "[1]", refusal: "22P02", "invalid input syntax for type integer: \"[1]\""),
+    .init("integer", "{\"a\":1}", refusal: "22P02", "invalid input syntax for type integer: \"{\"a\":1}\""),
+    .init("integer", "1e2", refusal: "22P02", "invalid input syntax for type integer: \"1e2\""),
+    .init("text", "5", "\"5\"", "5"),
+    .init("text", "\"5\"", "\"5\"", "5"),
+    .init("text", "true", "\"true\"", "true"),
+    .init("text", "null", "null", ""),
+    .init("text", "1.50", "\"1.50\"", "1.50"),
+    .init("text", "\"a\\\"b\"", "\"a\\\"b\"", "a\"b"),
+    .init("text", "\"é\"", "\"é\"", "é"),
+    .init("boolean", "true", "true", "t"),
+    .init("boolean", "\"f\"", "false", "f"),
+    .init("boolean", "1", "true", "t"),
+    .init("boolean", "0", "false", "f"),
+    .init("boolean", "2", refusal: "22P02", "invalid input syntax for type boolean: \"2\""),
+    .init("boolean", "null", "null", ""),
+    .init("numeric(6,2)", "4.5", "4.50", "4.50"),
+    .init("numeric(6,2)", "\"4.567\"", "4.57", "4.57"),
+    .init("numeric(6,2)", "1e2", "100.00", "100.00"),
+    .init("numeric(6,2)", "true", refusal: "22P02", "invalid input syntax for type numeric: \"true\""),
+    .init("double precision", "1.5", "1.5", "1.5"),
+    .init("double precision", "\"NaN\"", "\"NaN\"", "NaN"),
+    .init(
+      "double precision", "1e400", refusal: "22003", "\"1e400\" is out of range for type double precision"),
+    .init("integer[]", "[1,2]", "[1,2]", "{1,2}"),
+    .init("integer[]", "\"{1,2}\"", "[1,2]", "{1,2}"),
+    .init("integer[]", "[1,null]", "[1,null]", "{1,NULL}"),
+    .init("integer[]", "[[1,2],[3,4]]", "[[1,2],[3,4]]", "{{1,2},{3,4}}"),
+    .init(
+      "integer[]", "[[1],[2,3]]", refusal: "22P02", "malformed JSON array",
+      "Multidimensional arrays must have sub-arrays with matching dimensions."),
+    .init("integer[]", "[\"3\",4]", "[3,4]", "{3,4}"),
+    .init("integer[]", "[1.5]", refusal: "22P02", "invalid input syntax for type integer: \"1.5\""),
+    .init("integer[]", "5", refusal: "22P02", "expected JSON array"),
+    .init("integer[]", "{\"a\":1}", refusal: "22P02", "expected JSON array"),
+    .init("integer[]", "[]", "[]", "{}"),
+    .init("integer[]", "null", "null", ""),
+    .init("text[]", "[\"a\",1,true,null]", "[\"a\",\"1\",\"true\",null]", "{a,1,true,NULL}"),
+    .init("text[]", "\"{x,y}\"", "[\"x\",\"y\"]", "{x,y}"),
+    .init("text[]", "[\"a,b\",\"c\\\"d\"]", "[\"a,b\",\"c\\\"d\"]", "{\"a,b\",\"c\\\"d\"}"),
+    .init("jsonb", "{\"b\":1,\"a\":[1.0]}", "{\"a\": [1.0], \"b\": 1}", "{\"a\": [1.0], \"b\": 1}"),
+    .init("jsonb", "\"x\"", "\"x\"", "\"x\""),
+    .init("jsonb", "5", "5", "5"),
+    .init("jsonb", "true", "true", "true"),
+    .init("jsonb", "null", "null", ""),
+    .init("jsonb", "[]", "[]", "[]"),
+    .init("json", "{\"b\":1}", "{\"b\":1}", "{\"b\":1}"),
+    .init("json", "\"x\"", "\"x\"", "\"x\""),
+    .init("json", "5", "5", "5"),
+    .init(
+      "timestamptz", "\"2024-05-01T10:00:00+02:00\"", "\"2024-05-01T08:00:00+00:00\"",
+      "2024-05-01 08:00:00+00"),
+    .init(
+      "timestamptz", "5", refusal: "22007", "invalid input syntax for type timestamp with time zone: \"5\""),
+    .init(
+      "timestamptz", "\"x\"", refusal: "22007",
+      "invalid input syntax for type timestamp with time zone: \"x\""),
+    .init(
+      "uuid", "\"A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A11\"", "\"a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11\"",
+      "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11"),
+    .init("uuid", "5", refusal: "22P02", "invalid input syntax for type uuid: \"5\""),
+    .init("bytea", "\"\\\\xde\"", "\"\\\\xde\"", "\\xde"),
+    .init("date", "\"2024-05-01\"", "\"2024-05-01\"", "2024-05-01"),
+    .init("enum('sad','ok','happy')", "\"sad\"", "\"sad\"", "sad"),
+    .init("enum('sad','ok','happy')", "5", refusal: "22P02", "invalid input value for enum: \"5\""),
+    .init(
+      "jsonb[]", "[{\"a\":1},[1],\"x\",null]", "[{\"a\": 1},[1],\"x\",null]",
+      "{\"{\\\"a\\\": 1}\",[1],\"\\\"x\\\"\",NULL}"),
+    .init(
+      "character varying(3)", "\"abcd\"", refusal: "22001", "value too long for type character varying(3)"),
+    .init("character varying(3)", "12345", refusal: "22001", "value too long for type character varying(3)"),
+    .init(
+      "timestamptz[]", "[\"2024-05-01 10:00+02\"]", "[\"2024-05-01T08:00:00+00:00\"]",
+      "{\"2024-05-01 08:00:00+00\"}"),
+    .init("numeric[]", "[1.50,\"2.5\"]", "[1.50,2.5]", "{1.50,2.5}"),
+    .init("text", "{\"a\":1}", "\"{\\\"a\\\":1}\"", "{\"a\":1}"),
+    .init("text", "[1,2]", "\"[1,2]\"", "[1,2]"),
+  ]
+}
