@@ -37,9 +37,9 @@ extension WriteContext {
     let row = pairs.map(\.value) + (transforms?.members?.map { _ in nil } ?? [])
     let table = try learn(given, names, [row])
     let assignments = try assignments(pairs, transforms: transforms, table, zone: plan.zone, at: call.at)
-    let rows = try matching(filter, table, zone: plan.zone, matchesAnyText: plan.matchesAnyText)
-    try check(plan, count: rows.count)
-    try update(rows, table, assignments: assignments, call)
+    let found = try matching(filter, table, zone: plan.zone, matchesAnyText: plan.matchesAnyText)
+    try check(plan, count: found.count)
+    let rows = try update(found, table, assignments: assignments, call)
     return WriteOutcome(
       keys: table.key.isEmpty ? [] : rows.map { $0.key(table) }, affected: rows.count,
       body: try answer(plan, table, rowids: rows.map(\.rowid), inGivenOrder: false))
@@ -67,7 +67,7 @@ extension WriteContext {
     try check(plan, count: rows.count)
     let assignments = try assignments(
       plan.extraColumns + [(column, stamp)], transforms: nil, learnt, zone: plan.zone, at: call.at)
-    try update(rows, learnt, assignments: assignments, call)
+    _ = try update(rows, learnt, assignments: assignments, call)
     return WriteOutcome(keys: rows.map { $0.key(learnt) }, affected: rows.count, body: body)
   }
 

@@ -151,11 +151,12 @@ extension WriteContext {
       hint: "Delete the row and insert it under its new key.")
   }
 
-  /// Sets columns of a row that exists, checked, and queues the update.
+  /// Sets columns of a row that exists, checked, and queues the update. Answers the row as it is then.
+  @discardableResult
   func write(
     _ columns: [Int], _ values: [SQLValue], to existing: StoredRow, _ table: TableSchema, _ call: Call,
     transforms: String? = nil, mask: [Int]? = nil, mutationId: String? = nil
-  ) throws(KizunaError) {
+  ) throws(KizunaError) -> StoredRow {
     var updated = existing.values
     for index in columns { updated[index] = values[index] }
     try checkNotNull(updated, columns, table)
@@ -171,6 +172,15 @@ extension WriteContext {
         op: .update, pk: table.key.isEmpty ? "" : existing.key(table),
         columns: wireColumns(mask ?? columns, updated, table), transforms: transforms, mutationId: mutationId),
       of: table, call, before: { existing.image(table) })
+    return StoredRow(rowid: Self.rowid(of: updated, table) ?? existing.rowid, values: updated)
+  }
+
+  /// An integer key alone is the row's own number in SQLite.
+  private static func rowid(of values: [SQLValue], _ table: TableSchema) -> Int64? {
+    guard table.key.count == 1, table.columns[table.key[0]].type.affinity == "INTEGER",
+      case .integer(let value) = values[table.key[0]]
+    else { return nil }
+    return value
   }
 
   func checkNotNull(

@@ -17,19 +17,23 @@ extension WriteContext {
     return rows
   }
 
-  /// Sets the same columns on every row; transforms work on each row's own values.
+  /// Sets the same columns on every row; transforms work on each row's own values. Answers the rows as they are then.
   func update(
     _ rows: [StoredRow], _ table: TableSchema, assignments: Assignments, _ call: Call
-  ) throws(KizunaError) {
-    guard !assignments.isEmpty else { return }
+  ) throws(KizunaError) -> [StoredRow] {
+    guard !assignments.isEmpty else { return rows }
+    var updated: [StoredRow] = []
+    updated.reserveCapacity(rows.count)
     for row in rows {
       var values = row.values
       for (index, value) in assignments.values { values[index] = value }
       try assignments.transforms?.apply(to: &values, table)
-      try write(
-        assignments.columns + (assignments.transforms?.columns ?? []), values, to: row, table, call,
-        transforms: assignments.transforms?.text, mask: assignments.columns)
+      updated.append(
+        try write(
+          assignments.columns + (assignments.transforms?.columns ?? []), values, to: row, table, call,
+          transforms: assignments.transforms?.text, mask: assignments.columns))
     }
+    return updated
   }
 
   /// Checks and converts what an update sets. The key of a row that travels cannot change.
