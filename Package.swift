@@ -19,7 +19,7 @@ let package = Package(
     .target(name: "KizunaEngine", dependencies: ["CSQLite", "CCurl"], swiftSettings: strict),
     .target(name: "KizunaSync", dependencies: ["KizunaEngine"], swiftSettings: strict),
     .target(
-      name: "Gateway", dependencies: ["RESTDialect", "KizunaEngine", "CMicroHTTPD"],
+      name: "Gateway", dependencies: ["RESTDialect", "KizunaEngine", "CMicroHTTPD", "CSQLite"],
       swiftSettings: strict),
     .executableTarget(
       name: "kizuna-gateway", dependencies: ["Gateway", "KizunaEngine", "CCurl"],
