@@ -4,7 +4,6 @@
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/in.h>
-#include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -62,28 +61,4 @@ int cmicrohttpd_peer(struct MHD_Connection *connection) {
 
 void cmicrohttpd_end_by_close(struct MHD_Response *response) {
   MHD_set_response_options(response, MHD_RF_HTTP_1_0_COMPATIBLE_STRICT, MHD_RO_END);
-}
-
-struct cmicrohttpd_word {
-  atomic_long value;
-};
-
-cmicrohttpd_word *cmicrohttpd_word_new(void) {
-  cmicrohttpd_word *word = malloc(sizeof *word);
-  if (!word) abort();
-  atomic_init(&word->value, 0);
-  return word;
-}
-
-void cmicrohttpd_word_free(cmicrohttpd_word *word) { free(word); }
-long cmicrohttpd_word_load(cmicrohttpd_word *word) { return atomic_load(&word->value); }
-
-long cmicrohttpd_word_add(cmicrohttpd_word *word, long amount) {
-  return atomic_fetch_add(&word->value, amount) + amount;
-}
-
-long cmicrohttpd_word_set(cmicrohttpd_word *word, long bits) { return atomic_fetch_or(&word->value, bits); }
-
-int cmicrohttpd_word_replace(cmicrohttpd_word *word, long expected, long desired) {
-  return atomic_compare_exchange_strong(&word->value, &expected, desired);
 }

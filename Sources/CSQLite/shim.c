@@ -2,6 +2,7 @@
 #include "CSQLite.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -77,4 +78,28 @@ int csqlite_lock_wait(csqlite_lock *lock, long long milliseconds) {
     until.tv_nsec -= 1000000000;
   }
   return pthread_cond_timedwait(&lock->condition, &lock->mutex, &until) != ETIMEDOUT;
+}
+
+struct csqlite_word {
+  atomic_long value;
+};
+
+csqlite_word *csqlite_word_new(void) {
+  csqlite_word *word = malloc(sizeof *word);
+  if (!word) abort();
+  atomic_init(&word->value, 0);
+  return word;
+}
+
+void csqlite_word_free(csqlite_word *word) { free(word); }
+long csqlite_word_load(csqlite_word *word) { return atomic_load(&word->value); }
+
+long csqlite_word_add(csqlite_word *word, long amount) {
+  return atomic_fetch_add(&word->value, amount) + amount;
+}
+
+long csqlite_word_set(csqlite_word *word, long bits) { return atomic_fetch_or(&word->value, bits); }
+
+int csqlite_word_replace(csqlite_word *word, long expected, long desired) {
+  return atomic_compare_exchange_strong(&word->value, &expected, desired);
 }

@@ -41,16 +41,4 @@ int cmicrohttpd_peer(struct MHD_Connection *connection);
 /// Sends a response of unknown length without chunks: its end is the end of the connection.
 void cmicrohttpd_end_by_close(struct MHD_Response *response);
 
-/// A word that threads change without a lock.
-typedef struct cmicrohttpd_word cmicrohttpd_word;
-cmicrohttpd_word *cmicrohttpd_word_new(void);
-void cmicrohttpd_word_free(cmicrohttpd_word *word);
-long cmicrohttpd_word_load(cmicrohttpd_word *word);
-/// Adds and returns the sum.
-long cmicrohttpd_word_add(cmicrohttpd_word *word, long amount);
-/// Sets bits and returns what stood before.
-long cmicrohttpd_word_set(cmicrohttpd_word *word, long bits);
-/// Puts `desired` where `expected` stands; returns whether it stood there.
-int cmicrohttpd_word_replace(cmicrohttpd_word *word, long expected, long desired);
-
 #endif

@@ -25,6 +25,18 @@ void csqlite_thread_set(void *value);
 /// Names a thread, in at most 15 bytes.
 void csqlite_thread_name(pthread_t thread, const char *name);
 
+/// A word that threads change without a lock.
+typedef struct csqlite_word csqlite_word;
+csqlite_word *csqlite_word_new(void);
+void csqlite_word_free(csqlite_word *word);
+long csqlite_word_load(csqlite_word *word);
+/// Adds and returns the sum.
+long csqlite_word_add(csqlite_word *word, long amount);
+/// Sets bits and returns what stood before.
+long csqlite_word_set(csqlite_word *word, long bits);
+/// Puts `desired` where `expected` stands; returns whether it stood there.
+int csqlite_word_replace(csqlite_word *word, long expected, long desired);
+
 /// A plain mutex and condition: the thread sanitizer understands these.
 typedef struct {
   pthread_mutex_t mutex;

@@ -1,3 +1,4 @@
+import Glibc
 import KizunaEngine
 import RESTDialect
 
@@ -50,7 +51,7 @@ final class FastReads {
     isScanned = shape.scan(path: path, query: query)
     guard isScanned else { return false }
     makeKey(variant)
-    guard let entry = entries[Int(hash % UInt64(Self.slots))], key.bytes.elementsEqual(entry.key),
+    guard let entry = entries[Int(hash % UInt64(Self.slots))], isSameKey(entry.key),
       let window = fill(entry, query)
     else { return false }
     var body = ByteBuffer(capacity: 1024)
@@ -67,12 +68,24 @@ final class FastReads {
     key.removeAll()
     key.append(shape.key)
     hash = shape.hash
-    for value in [variant.accept, variant.profile] {
-      key.append(3)
-      guard let value else { continue }
-      key.append(value)
-      for byte in value { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01B3 }
-    }
+    addToKey(variant.accept)
+    addToKey(variant.profile)
+  }
+
+  private func addToKey(_ value: UnsafeBufferPointer<UInt8>?) {
+    key.append(3)
+    guard let value else { return }
+    key.append(value)
+    for byte in value { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01B3 }
+  }
+
+  private func isSameKey(_ other: [UInt8]) -> Bool {
+    let bytes = key.bytes
+    return other.count == bytes.count
+      && other.withUnsafeBytes { other in
+        guard let one = other.baseAddress, let two = bytes.baseAddress else { return true }
+        return memcmp(one, two, bytes.count) == 0
+      }
   }
 
   /// Puts the request's values into the statement; nil when one does not fit.
@@ -217,10 +230,11 @@ struct LocationTemplate {
       case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, 0x2D, 0x5F, 0x2E, 0x7E: buffer.append(byte)
       default:
         buffer.append(UInt8(ascii: "%"))
-        for nibble in [byte >> 4, byte & 15] {
-          buffer.append(nibble < 10 ? 0x30 + nibble : 0x41 + nibble - 10)
-        }
+        buffer.append(hex(byte >> 4))
+        buffer.append(hex(byte & 15))
       }
     }
   }
+
+  private static func hex(_ nibble: UInt8) -> UInt8 { nibble < 10 ? 0x30 + nibble : 0x41 + nibble - 10 }
 }

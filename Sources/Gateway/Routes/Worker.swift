@@ -19,7 +19,7 @@ final class Worker: @unchecked Sendable {
 
   /// The reader, with the shapes it has met.
   func reader() throws(KizunaError) -> (session: ReadSession, fast: FastReads) {
-    let version = engine.catalog.version
+    let version = engine.catalogVersion
     if let current, current.catalogVersion == version { return (current.session, current.fast) }
     current = nil
     let session = try engine.makeSession()

@@ -97,6 +97,8 @@ package final class Engine: Sendable {
 
   package var isClosed: Bool { closing.isClosed }
   package var catalog: Catalog { shared.catalog }
+  /// Another number for every catalog of this engine.
+  package var catalogVersion: Int { shared.catalogVersion }
 
   /// A reader of its own: one for each thread that reads.
   package func makeSession() throws(KizunaError) -> ReadSession {
@@ -241,7 +243,8 @@ package final class Engine: Sendable {
 
 /// Read sessions for callers without a thread of their own.
 final class ReaderPool: Sendable {
-  static let cacheKiB = 6144
+  // Pages are copied, not mapped: what a reader maps would count as its memory up to the whole file.
+  static let cacheKiB = 10240
 
   private final class Idle: @unchecked Sendable {
     var sessions: [ReadSession] = []

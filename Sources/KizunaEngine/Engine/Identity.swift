@@ -66,13 +66,22 @@ struct OriginClock: Sendable {
 /// What every thread may read of an open engine, as of the last commit.
 final class SharedState: Sendable {
   private let state: Guarded<(catalog: Catalog, identity: Identity)>
+  /// Moves with every catalog published: readers look at it before every read.
+  private let version = AtomicWord()
 
   init(catalog: Catalog, identity: Identity) { state = Guarded((catalog, identity)) }
 
   var catalog: Catalog { state.with { $0.catalog } }
   var identity: Identity { state.with { $0.identity } }
   func published() -> (Catalog, Identity) { state.with { ($0.catalog, $0.identity) } }
-  func publish(catalog: Catalog, identity: Identity) { state.with { $0 = (catalog, identity) } }
+  var catalogVersion: Int { version.value }
+
+  func publish(catalog: Catalog, identity: Identity) {
+    state.with { state in
+      if state.catalog !== catalog { version.add(1) }
+      state = (catalog, identity)
+    }
+  }
 }
 
 /// Single values that the engine keeps in its database.

@@ -27,7 +27,7 @@ enum LiteralReader: Sendable {
   }
 
   static func key(_ literal: String) -> String {
-    RowKey.isUUIDShaped(literal) ? literal.lowercased() : literal
+    RowKey.isUUIDShaped(literal) ? LiteralScanner.lowered(literal) : literal
   }
 
   static func rank(of label: String, in labels: [String], _ type: ColumnType) throws(KizunaError) -> SQLValue

@@ -3,9 +3,6 @@ struct OutputColumn: Sendable {
   var name: String
   var type: ColumnType
   var cast: ColumnType?
-  /// `"name":`, with a comma before it except in the first column.
-  var prefix: [UInt8]
-  var kind: RowWriter.CellKind
 }
 
 /// A read as SQL.
@@ -109,7 +106,7 @@ struct ReadCompiler {
         cast = type
       }
       list.append(expression.sql)
-      columns.append(RowWriter.column(output.name, expression.type, cast: cast, isFirst: columns.isEmpty))
+      columns.append(OutputColumn(name: output.name, type: expression.type, cast: cast))
     }
     // A relation without columns still has rows.
     return (list.isEmpty ? "NULL" : list.joined(separator: ","), columns)

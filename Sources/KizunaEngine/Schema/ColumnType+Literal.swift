@@ -1,3 +1,5 @@
+import Glibc
+
 extension ColumnType {
   /// Reads an untyped literal the way Postgres' input function of the type does.
   package func stored(literal: String, zone: Zone) throws(KizunaError) -> SQLValue {
@@ -36,7 +38,11 @@ extension ColumnType {
   static func float(_ value: Double) -> SQLValue { value.isNaN ? .text("NaN") : .real(value) }
 
   private func storedString(_ literal: String) throws(KizunaError) -> String {
-    if literal.utf8.contains(0) { throw .nulCharacter }
+    var literal = literal
+    let hasNUL = literal.withUTF8 { bytes in
+      bytes.baseAddress.map { memchr($0, 0, bytes.count) != nil } ?? false
+    }
+    if hasNUL { throw .nulCharacter }
     switch self {
     case .varchar(let limit?): return try Self.fitted(literal, limit, baseName)
     case .char(let length):

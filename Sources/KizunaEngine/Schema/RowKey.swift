@@ -82,14 +82,16 @@ package enum RowKey {
 
   /// 8-4-4-4-12 hexadecimal digits.
   package static func isUUIDShaped(_ text: String) -> Bool {
-    let bytes = text.utf8
-    guard bytes.count == 36 else { return false }
-    for (index, byte) in bytes.enumerated() {
-      switch index {
-      case 8, 13, 18, 23: if byte != UInt8(ascii: "-") { return false }
-      default: if LiteralScanner.hexValue(byte) == nil { return false }
+    guard text.utf8.count == 36 else { return false }
+    var text = text
+    return text.withUTF8 { bytes in
+      for index in 0..<36 {
+        switch index {
+        case 8, 13, 18, 23: if bytes[index] != UInt8(ascii: "-") { return false }
+        default: if LiteralScanner.hexValue(bytes[index]) == nil { return false }
+        }
       }
+      return true
     }
-    return true
   }
 }

@@ -41,3 +41,16 @@ package final class Guarded<Value>: @unchecked Sendable {
     return try body(&value)
   }
 }
+
+/// A number that threads read and change without a lock.
+package final class AtomicWord: @unchecked Sendable {
+  // Opaque memory of the C side, whose functions are atomic.
+  private let word = csqlite_word_new()
+
+  package init() {}
+  deinit { csqlite_word_free(word) }
+
+  package var value: Int { csqlite_word_load(word) }
+  @discardableResult
+  package func add(_ amount: Int) -> Int { csqlite_word_add(word, amount) }
+}

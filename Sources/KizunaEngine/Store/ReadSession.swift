@@ -233,7 +233,7 @@ final class Deadline {
 /// Whether the engine has been closed.
 final class Closing: Sendable {
   static let error = KizunaError("ENGINE_UNAVAILABLE", "the engine is closed")
-  private let flag = Guarded(false)
-  var isClosed: Bool { flag.with { $0 } }
-  func close() { flag.with { $0 = true } }
+  private let flag = AtomicWord()
+  var isClosed: Bool { flag.value != 0 }
+  func close() { flag.add(1) }
 }
