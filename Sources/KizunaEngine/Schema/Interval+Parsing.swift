@@ -11,7 +11,15 @@ private struct IntervalParser {
     case micros(Int)
     case days(Int)
     case months(Int)
+    /// Hours, minutes and seconds in one term.
+    static let clock = micros(0)
+
+    var isClock: Bool {
+      if case .micros = self { return true }
+      return false
+    }
   }
+
   struct Number {
     var isNegative: Bool
     var whole: Int
@@ -71,6 +79,8 @@ private struct IntervalParser {
     let number = try number()
     switch scanner.current {
     case UInt8(ascii: ":"):
+      if units.contains(where: \.isClock) { throw malformed }
+      units.append(.clock)
       scanner.index = start
       try clock()
     case UInt8(ascii: "-") where number.fraction == 0 && LiteralScanner.isDigit(scanner.peek(1)):
@@ -81,7 +91,7 @@ private struct IntervalParser {
       try add(Number(isNegative: number.isNegative, whole: months, fraction: 0), .months(1))
     default:
       let unit = try unit(of: number)
-      if units.contains(unit) { throw malformed }
+      if units.contains(unit) || unit.isClock && units.contains(.clock) { throw malformed }
       units.append(unit)
       try add(number, unit)
     }
