@@ -132,9 +132,15 @@ private struct IntervalParser {
     }
     fields += [0]
     guard fields[1] < 60, fields[2] <= 60 else { throw outOfRange }
-    guard fields[0] < 2_562_047_789 else { throw outOfRange }
+    guard fields[0] < 2_562_047_788 else { throw outOfRange }
     micros += ((fields[0] * 60 + fields[1]) * 60 + fields[2]) * 1_000_000
-    result.micros += isNegative ? -micros : micros
+    try add(micros: micros, isNegative)
+  }
+
+  private mutating func add(micros: Int, _ isNegative: Bool) throws(KizunaError) {
+    let (sum, isOver) = result.micros.addingReportingOverflow(isNegative ? -micros : micros)
+    if isOver || sum == Int.min { throw outOfRange }
+    result.micros = sum
   }
 
   /// The unit behind a number. Without one it counts days before a time, else seconds.
@@ -182,15 +188,13 @@ private struct IntervalParser {
     case .micros(let size):
       let (product, isOver) = number.whole.multipliedReportingOverflow(by: size)
       if isOver { throw outOfRange }
-      let (sum, isPast) = result.micros.addingReportingOverflow(
-        sign * (product + Self.scaled(number.fraction, size)))
-      if isPast { throw outOfRange }
-      result.micros = sum
+      try add(micros: product, number.isNegative)
+      try add(micros: Self.scaled(number.fraction, size), number.isNegative)
     case .days(let size):
       result.days += sign * number.whole * size
       let rest = number.fraction * size
       result.days += sign * (rest / billion)
-      result.micros += sign * Self.scaled(rest % billion, 86_400_000_000)
+      try add(micros: Self.scaled(rest % billion, 86_400_000_000), number.isNegative)
     case .months(let size):
       result.months += sign * number.whole * size
       let rest = number.fraction * size
@@ -200,7 +204,7 @@ private struct IntervalParser {
       } else {
         let days = rest * 30
         result.days += sign * (days / billion)
-        result.micros += sign * Self.scaled(days % billion, 86_400_000_000)
+        try add(micros: Self.scaled(days % billion, 86_400_000_000), number.isNegative)
       }
     }
   }
