@@ -41,6 +41,9 @@ enum TimeLiteralRows {
     .init("date", "Wed May 01 2024", "\"2024-05-01\"", "2024-05-01"),
     .init("date", "2024-05-32", refusal: "22008", "date/time field value out of range: \"2024-05-32\""),
     .init("date", "2024-123", "\"2024-05-02\"", "2024-05-02"),
+    .init("date", "1941106", "\"0194-11-06\"", "0194-11-06"),
+    .init("date", "2024-036-25", refusal: "22007", "invalid input syntax for type date: \"2024-036-25\""),
+    .init("date", "2024-05-012", "\"2024-05-12\"", "2024-05-12"),
     .init("date", "May 2024", refusal: "22007", "invalid input syntax for type date: \"May 2024\""),
     .init("date", "today x", refusal: "22007", "invalid input syntax for type date: \"today x\""),
     .init("date", "Sept 5 2024", "\"2024-09-05\"", "2024-09-05"),
@@ -73,6 +76,7 @@ enum TimeLiteralRows {
     .init("time", "10:15+02", "\"10:15:00\"", "10:15:00"),
     .init("time", "allballs", "\"00:00:00\"", "00:00:00"),
     .init("time", "10:15:", "\"10:15:00\"", "10:15:00"),
+    .init("time", "16:48T", refusal: "22007", "invalid input syntax for type time: \"16:48T\""),
     .init("time", "T10:15", "\"10:15:00\"", "10:15:00"),
     .init("time", "10", refusal: "22007", "invalid input syntax for type time: \"10\""),
     .init("time", "10:15:30.5Z", "\"10:15:30.5\"", "10:15:30.5"),
@@ -206,6 +210,8 @@ enum TimeLiteralRows {
       "timestamptz", "2024-07-01 10:00 australia/sydney", "\"2024-07-01T00:00:00+00:00\"",
       "2024-07-01 00:00:00+00"),
     .init("timestamptz", "2024-05-01T10:00:00+1", "\"2024-05-01T09:00:00+00:00\"", "2024-05-01 09:00:00+00"),
+    .init("timestamptz", "2024-05-01 10:00+00822", "\"2024-05-01T01:38:00+00:00\"", "2024-05-01 01:38:00+00"),
+    .init("timestamptz", "May 1 2024T10:00Z", "\"2024-05-01T10:00:00+00:00\"", "2024-05-01 10:00:00+00"),
     .init("interval", "1 day", "\"1 day\"", "1 day"),
     .init("interval", "1 day 02:03:04", "\"1 day 02:03:04\"", "1 day 02:03:04"),
     .init(
@@ -248,6 +254,12 @@ enum TimeLiteralRows {
       "-1 years -2 mons +3 days -04:05:06"),
     .init(
       "interval", "1 day 1 day", refusal: "22007", "invalid input syntax for type interval: \"1 day 1 day\""),
+    .init(
+      "interval", "40 h 09:36", refusal: "22007", "invalid input syntax for type interval: \"40 h 09:36\""),
+    .init(
+      "interval", "1 min 2 days 01:00", refusal: "22007",
+      "invalid input syntax for type interval: \"1 min 2 days 01:00\""),
+    .init("interval", "1.5 days 10:00", "\"1 day 22:00:00\"", "1 day 22:00:00"),
     .init("interval", "04:05.5", "\"00:04:05.5\"", "00:04:05.5"),
     .init("interval", "100:00:00", "\"100:00:00\"", "100:00:00"),
     .init("interval", "1 us", "\"00:00:00.000001\"", "00:00:00.000001"),

@@ -145,6 +145,28 @@ private func wire(_ type: ColumnType, _ value: SQLValue) -> String {
     #expect(try Interval(parsing: "-1 day") < Interval(parsing: "-23:00"))
   }
 
+  @Test(arguments: [
+    "2562047788:00 2562047788 d 1 y", "9223372036854775807 us 1.5 days", "2562047788:59:59 1.5 days",
+    "999999999999 s 2562047788:00", "9223372036854.775807 s 0.5 days", "-9223372036854775808 us",
+  ])
+  func hugeIntervalsAreKeptOrRefused(literal: String) {
+    do { _ = try Interval(parsing: literal).text } catch {
+      #expect(error.sqlstate == "22015" || error.sqlstate == "22007")
+    }
+    #expect(Interval(micros: .min) < Interval(micros: .max))
+  }
+
+  @Test(arguments: ["", "x", " ", "x C", "2024-05-01 C", "2024-05-01 10:00", "99999999999-1-1 1:1:1.1"])
+  func foreignTextInATimeColumnIsShownWithoutHarm(stored: String) throws {
+    let zone = try #require(Zone(named: "Europe/Berlin"))
+    for type in [
+      ColumnType.timestamptz, .timestamp, .time, .timetz, .numeric(precision: nil, scale: nil), .array(.text),
+    ] {
+      _ = shownJSON(.text(stored), type)
+      _ = shownText(.text(stored), type, zone: zone)
+    }
+  }
+
   @Test func keysHaveOneSpelling() {
     let upper = "A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A11"
     #expect(RowKey.text([.integer(-12)]) == "-12")

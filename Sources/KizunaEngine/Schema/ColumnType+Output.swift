@@ -93,10 +93,11 @@ extension ColumnType {
     }
     buffer.append(UnsafeBufferPointer(rebasing: bytes[..<space]))
     buffer.append(separator)
-    let end = bytes[bytes.count - 1] == UInt8(ascii: "C") ? bytes.count - 3 : bytes.count
+    let isBC = bytes[bytes.count - 1] == UInt8(ascii: "C") && bytes.count >= space + 19
+    let end = isBC ? bytes.count - 3 : bytes.count
     Self.append(clock: UnsafeBufferPointer(rebasing: bytes[..<end]), from: space + 1, to: &buffer)
     if self == .timestamptz { buffer.append(separator == 0x20 ? "+00" : "+00:00") }
-    if end < bytes.count { buffer.append(" BC") }
+    if isBC { buffer.append(" BC") }
   }
 
   /// `HH:MM:SS.ffffff` and what follows it, the fraction's trailing zeros left out.

@@ -134,6 +134,8 @@ struct DateTimeLiteral {
         throw malformed
       }
       try setDate(month: month, fields)
+    } else if fields[0].count > 2 && fields[1].count > 2 {
+      throw malformed
     } else if fields[0].count >= 3 {
       try setDate(year: year(fields[0]), LiteralScanner.number(fields[1]), LiteralScanner.number(fields[2]))
     } else {
@@ -176,7 +178,7 @@ struct DateTimeLiteral {
       let micros = digits.count == 6 ? readFraction() : 0
       if digits.count == 2 && !isMeridianNext { throw malformed }
       try setClock(hhmmss / 10_000, hhmmss / 100 % 100, hhmmss % 100, micros)
-    } else if date == nil, digits.count >= 8, namedMonth == nil {
+    } else if date == nil, digits.count >= 7, namedMonth == nil {
       try setDate(year: value / 10_000, value / 100 % 100, value % 100)
     } else if date == nil, digits.count == 6, namedMonth == nil {
       try setDate(year: year(digits.prefix(2)), value / 100 % 100, value % 100)
@@ -210,8 +212,7 @@ struct DateTimeLiteral {
     while scanner.take(UInt8(ascii: ":")) { fields.append(LiteralScanner.number(scanner.digits())) }
     if fields.count == 1, digits.count > 2 {
       let value = fields[0]
-      fields =
-        digits.count > 4 ? [value / 10_000, value / 100 % 100, value % 100] : [value / 100, value % 100]
+      fields = [value / 100, value % 100]
     }
     guard !digits.isEmpty, fields.count <= 3 else { throw malformed }
     fields += [0, 0]
@@ -220,6 +221,11 @@ struct DateTimeLiteral {
     }
     let seconds = fields[0] * 3600 + fields[1] * 60 + fields[2]
     offset = isNegative ? -seconds : seconds
+  }
+  /// Whether a `T` stands where ISO 8601 has it: before a time, behind the date if the type has one.
+  private var beginsClock: Bool {
+    LiteralScanner.isDigit(scanner.current) && clock == nil
+      && (date != nil || namedMonth != nil && loose.count == 2 || type == "time" || type.hasPrefix("time "))
   }
 
   private mutating func readWord() throws(KizunaError) {
@@ -234,7 +240,7 @@ struct DateTimeLiteral {
     }
     if DateTimeWords.isDay(word) { return }
     switch word {
-    case "t" where date != nil || type.hasPrefix("time"): return
+    case "t" where beginsClock: return
     case "at", "on": return
     case "am", "pm":
       if isAfternoon != nil { throw malformed }

@@ -11,7 +11,15 @@ private struct IntervalParser {
     case micros(Int)
     case days(Int)
     case months(Int)
+    /// Hours, minutes and seconds in one term.
+    static let clock = micros(0)
+
+    var isClock: Bool {
+      if case .micros = self { return true }
+      return false
+    }
   }
+
   struct Number {
     var isNegative: Bool
     var whole: Int
@@ -71,6 +79,8 @@ private struct IntervalParser {
     let number = try number()
     switch scanner.current {
     case UInt8(ascii: ":"):
+      if units.contains(where: \.isClock) { throw malformed }
+      units.append(.clock)
       scanner.index = start
       try clock()
     case UInt8(ascii: "-") where number.fraction == 0 && LiteralScanner.isDigit(scanner.peek(1)):
@@ -81,7 +91,7 @@ private struct IntervalParser {
       try add(Number(isNegative: number.isNegative, whole: months, fraction: 0), .months(1))
     default:
       let unit = try unit(of: number)
-      if units.contains(unit) { throw malformed }
+      if units.contains(unit) || unit.isClock && units.contains(.clock) { throw malformed }
       units.append(unit)
       try add(number, unit)
     }
@@ -122,9 +132,15 @@ private struct IntervalParser {
     }
     fields += [0]
     guard fields[1] < 60, fields[2] <= 60 else { throw outOfRange }
-    guard fields[0] < 2_562_047_789 else { throw outOfRange }
+    guard fields[0] < 2_562_047_788 else { throw outOfRange }
     micros += ((fields[0] * 60 + fields[1]) * 60 + fields[2]) * 1_000_000
-    result.micros += isNegative ? -micros : micros
+    try add(micros: micros, isNegative)
+  }
+
+  private mutating func add(micros: Int, _ isNegative: Bool) throws(KizunaError) {
+    let (sum, isOver) = result.micros.addingReportingOverflow(isNegative ? -micros : micros)
+    if isOver || sum == Int.min { throw outOfRange }
+    result.micros = sum
   }
 
   /// The unit behind a number. Without one it counts days before a time, else seconds.
@@ -172,15 +188,13 @@ private struct IntervalParser {
     case .micros(let size):
       let (product, isOver) = number.whole.multipliedReportingOverflow(by: size)
       if isOver { throw outOfRange }
-      let (sum, isPast) = result.micros.addingReportingOverflow(
-        sign * (product + Self.scaled(number.fraction, size)))
-      if isPast { throw outOfRange }
-      result.micros = sum
+      try add(micros: product, number.isNegative)
+      try add(micros: Self.scaled(number.fraction, size), number.isNegative)
     case .days(let size):
       result.days += sign * number.whole * size
       let rest = number.fraction * size
       result.days += sign * (rest / billion)
-      result.micros += sign * Self.scaled(rest % billion, 86_400_000_000)
+      try add(micros: Self.scaled(rest % billion, 86_400_000_000), number.isNegative)
     case .months(let size):
       result.months += sign * number.whole * size
       let rest = number.fraction * size
@@ -190,7 +204,7 @@ private struct IntervalParser {
       } else {
         let days = rest * 30
         result.days += sign * (days / billion)
-        result.micros += sign * Self.scaled(days % billion, 86_400_000_000)
+        try add(micros: Self.scaled(days % billion, 86_400_000_000), number.isNegative)
       }
     }
   }

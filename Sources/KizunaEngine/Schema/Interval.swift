@@ -13,8 +13,9 @@ package struct Interval: Sendable, Comparable {
   /// A month counts 30 days and a day 24 hours: days, and microseconds of a day.
   private var length: (days: Int, micros: Int) {
     let dayLength = 86_400_000_000
-    let whole = micros >= 0 ? micros / dayLength : (micros - dayLength + 1) / dayLength
-    return (months * 30 + days + whole, micros - whole * dayLength)
+    let rest = micros % dayLength
+    let whole = micros / dayLength - (rest < 0 ? 1 : 0)
+    return (months * 30 + days + whole, rest < 0 ? rest + dayLength : rest)
   }
 
   package static func < (a: Interval, b: Interval) -> Bool { a.length < b.length }
@@ -44,7 +45,7 @@ package struct Interval: Sendable, Comparable {
     } else if isNegative {
       buffer.append(UInt8(ascii: "+"))
     }
-    let magnitude = Int(micros.magnitude)
+    let magnitude = Int(clamping: micros.magnitude)
     Moment.append(secondOfDay: magnitude / 1_000_000, to: &buffer)
     Moment.append(fraction: magnitude % 1_000_000, to: &buffer)
     return buffer.string
