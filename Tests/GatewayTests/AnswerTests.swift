@@ -45,11 +45,16 @@ import Testing
     #expect(Failure(KizunaError("REMOTE", sqlstate: "KZL01", "x")).code == "KZL01")
   }
 
-  @Test func theUnforeseenShowsNothingOfTheInside() {
-    let failure = Failure(KizunaError("NOBODY_KNOWS", "select * from secrets"))
+  @Test(arguments: [
+    KizunaError("NOBODY_KNOWS", "select * from secrets"),
+    KizunaError("STORE", sqlstate: "XX000", "could not prepare: no such column: secrets"),
+  ])
+  func theUnforeseenShowsNothingOfTheInside(error: KizunaError) {
+    let failure = Failure(error)
     #expect(failure.code == "XX000")
     #expect(failure.status == 500)
     #expect(!failure.message.contains("secrets"))
+    #expect(failure.details?.contains("secrets") == false)
   }
 
   @Test func anErrorHasAllFourKeys() {

@@ -70,6 +70,20 @@ import Testing
     #expect(plan.wantsCount)
   }
 
+  @Test(arguments: [
+    ("Nowhere/Atall", "invalid value for parameter \"TimeZone\": \"Nowhere/Atall\""),
+    ("05:30:15", "time zone \"05:30:15\" appears to use leap seconds"),
+  ])
+  func zonesThatCannotBeAreRefused(name: String, message: String) {
+    do throws(Failure) {
+      _ = try ReadPlanner.zone(name)
+      Issue.record("accepted")
+    } catch {
+      #expect(error.code == "22023")
+      #expect(error.message == message)
+    }
+  }
+
   // MARK: Related parts
 
   @Test func whatReachesBeyondTheTableIsRefused() {

@@ -18,6 +18,12 @@ enum ErrorTable {
     return status(of: code(of: error), message: error.message)
   }
 
+  /// Whether an error is a fault of the gateway itself, whose words are for the log alone: a code that nobody
+  /// listed, or a statement that SQLite refused.
+  static func isUnforeseen(_ error: KizunaError) -> Bool {
+    (error.code == "STORE" && (error.sqlstate ?? "XX000") == "XX000") || !knows(code(of: error))
+  }
+
   private static func keepsCatalogueCode(_ code: String) -> Bool {
     switch code {
     case "STORE", "REMOTE", "PERMANENT_TRANSPORT", "CONFIG_INVALID", "ENGINE_UNAVAILABLE": true

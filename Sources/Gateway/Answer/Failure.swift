@@ -31,7 +31,7 @@ struct Failure: Error, Sendable, Equatable {
 
   init(_ error: KizunaError) {
     let code = ErrorTable.code(of: error)
-    if !ErrorTable.knows(code) {
+    if ErrorTable.isUnforeseen(error) {
       self = .unforeseen("\(code): \(error.message)")
       return
     }

@@ -52,12 +52,12 @@ enum ReadPlanner {
   /// The zone named by `Prefer: timezone=`, UTC without one. Wrong even when the handling is lenient.
   static func zone(_ name: String?) throws(Failure) -> Zone {
     guard let name else { return .utc }
-    if let zone = Zone(named: name) { return zone }
     if hasSeconds(name) {
       throw Failure(
         "22023", "time zone \"\(name)\" appears to use leap seconds",
         details: "PostgreSQL does not support leap seconds.")
     }
+    if let zone = Zone(named: name) { return zone }
     throw Failure("22023", "invalid value for parameter \"TimeZone\": \"\(name)\"")
   }
 

@@ -45,13 +45,13 @@ extension WriteContext {
     for pair in pairs {
       guard let index = table.index(of: pair.column) else { throw Self.unknownColumn(pair.column, table) }
       let column = table.columns[index]
-      if table.isKey(index), table.syncMode != .localOnly { throw Self.keyChange(column.name) }
       let value: SQLValue
       if let given = pair.value {
         value = try RowBuilder.stored(given, column, isKey: table.isKey(index), zone: zone)
       } else {
         value = try RowBuilder.defaultValue(column, at: at) ?? .null
       }
+      if table.isKey(index), table.syncMode != .localOnly { throw Self.keyChange(column.name) }
       values.removeAll { $0.0 == index }
       values.append((index, value))
     }
