@@ -1,0 +1,115 @@
+import Gateway
+import Glibc
+import KizunaEngine
+
+/// Serves until a signal says stop.
+struct ServeCommand {
+  let configuration: GatewayConfiguration
+
+  /// The main thread waits for signals; every other thread is started with them blocked, so that they are
+  /// delivered nowhere else.
+  func run() throws(CommandFailure) {
+    Log.configure(level: configuration.logLevel, format: configuration.logFormat)
+    var signals = Self.signals
+    pthread_sigmask(SIG_BLOCK, &signals, nil)
+
+    let isNew = configuration.isThrowaway || !exists(configuration.database)
+    let engine = try DatabaseOpening.open(configuration)
+    defer { engine.close() }
+    if configuration.isDemo && isNew { try seedDemo(engine) }
+    let session = TokenSession(configuration: configuration, engine: engine)
+    session.reload()
+
+    let process = ProcessFacts(version: Version.text, stop: { kill(getpid(), SIGTERM) })
+    let server = GatewayServer(configuration: configuration, engine: engine, process: process)
+    let addresses = try start(server)
+    try Program.show(
+      "kizuna-gateway \(Version.text) listening on \(addresses.joined(separator: ", "))"
+        + " · database \(configuration.shownDatabase) · upstream \(configuration.shownUpstream)\n")
+    if configuration.isDemo {
+      Log.info("no configuration file: serving the built-in demo, the tables lists and todos")
+    }
+    waitForStop(&signals, session)
+    stop(server)
+  }
+
+  private static var signals: sigset_t {
+    var set = sigset_t()
+    sigemptyset(&set)
+    for signal in [SIGTERM, SIGINT, SIGHUP] { sigaddset(&set, signal) }
+    return set
+  }
+
+  private func seedDemo(_ engine: Engine) throws(CommandFailure) {
+    do throws(KizunaError) {
+      try Demo.seed(engine)
+    } catch {
+      throw CommandFailure(error, source: configuration.source)
+    }
+  }
+
+  private func start(_ server: GatewayServer) throws(CommandFailure) -> [String] {
+    do throws(GatewayStartError) {
+      return try server.start()
+    } catch {
+      switch error {
+      case .addressInUse(let address):
+        throw CommandFailure(
+          .unavailable,
+          "\(address) is in use; stop what listens there, or choose another address with --listen")
+      case .cannotBind("", let reason):
+        throw CommandFailure(.unavailable, "the server cannot start: \(reason)")
+      case .cannotBind(let address, let reason):
+        throw CommandFailure(
+          .unavailable, "cannot listen on \(address): \(reason); choose another address with --listen")
+      }
+    }
+  }
+
+  private func waitForStop(_ signals: inout sigset_t, _ session: TokenSession) {
+    while true {
+      var received: Int32 = 0
+      guard sigwait(&signals, &received) == 0 else { continue }
+      if received != SIGHUP {
+        Log.info("stopping")
+        return
+      }
+      session.reload()
+    }
+  }
+
+  /// What is acknowledged is durable, so that the process may end where an answer is stuck.
+  private func stop(_ server: GatewayServer) {
+    _ = KizunaEngine.Thread(name: "deadline") {
+      let deadline = monotonicMilliseconds() + 4700
+      while monotonicMilliseconds() < deadline { usleep(100_000) }
+      Log.warn("still busy at the deadline; ending")
+      _exit(ExitCode.success.rawValue)
+    }
+    server.stop(deadlineSeconds: 3)
+  }
+}
+
+/// The user's token from `access_token_file`.
+struct TokenSession {
+  let configuration: GatewayConfiguration
+  let engine: Engine
+
+  /// A file that cannot be read leaves the session as it is: the gateway serves without one.
+  func reload() {
+    guard !configuration.offline, case .tokenFile(let path)? = configuration.remote?.session else { return }
+    do throws(ConfigurationError) {
+      let token = try TextFile.secret(path)
+      do throws(KizunaError) {
+        try engine.setAccessToken(token)
+        Log.info("read the access token", ["file": path])
+      } catch {
+        Log.warn("the access token is not taken: \(error.message)", ["file": path])
+      }
+    } catch {
+      Log.warn("no access token: \(error.description)")
+    }
+  }
+}
+
+func exists(_ path: String) -> Bool { access(path, F_OK) == 0 }
