@@ -12,6 +12,9 @@ package final class Engine: Sendable {
   let shared: SharedState
   let events: EventHub
   let closing: Closing
+  /// Moves with every commit, before anyone is told of it.
+  let commits: AtomicWord
+  private let keeper: SnapshotKeeper
   let session: Guarded<SessionState>
   private let readers: ReaderPool
   private let lock: Guarded<DatabaseLock?>
@@ -59,11 +62,14 @@ package final class Engine: Sendable {
     events = EventHub()
     closing = Closing()
     session = Guarded(SessionState(buckets: Self.ownerBuckets(catalog, identity.owner)))
-    readers = ReaderPool(path: place.path, closing: closing)
+    commits = AtomicWord()
+    keeper = SnapshotKeeper()
+    readers = ReaderPool(path: place.path, closing: closing, commits: commits, keeper: keeper)
     let context = try WriteContext(
       connection: connection, configuration: configuration, catalog: catalog, identity: identity,
-      shared: shared, events: events)
+      shared: shared, events: events, commits: commits)
     writer = Writer(context: context)
+    keeper.start()
   }
 
   deinit { close() }
@@ -99,6 +105,7 @@ package final class Engine: Sendable {
     guard held != nil else { return }
     closing.close()
     writer.close()
+    keeper.close()
     readers.close()
     events.close()
     if let temporaryDirectory { DatabasePlace.remove(temporaryDirectory) }
@@ -112,7 +119,8 @@ package final class Engine: Sendable {
   /// A reader of its own: one for each thread that reads.
   package func makeSession() throws(KizunaError) -> ReadSession {
     guard !closing.isClosed else { throw Closing.error }
-    return try ReadSession(path: databasePath, cacheKiB: ReaderPool.cacheKiB, closing: closing)
+    return try ReadSession(
+      path: databasePath, cacheKiB: ReaderPool.cacheKiB, closing: closing, commits: commits, keeper: keeper)
   }
 
   func withReader<Value>(
@@ -261,11 +269,15 @@ final class ReaderPool: Sendable {
 
   private let path: String
   private let closing: Closing
+  private let commits: AtomicWord
+  private let keeper: SnapshotKeeper
   private let idle = Guarded(Idle())
 
-  init(path: String, closing: Closing) {
+  init(path: String, closing: Closing, commits: AtomicWord, keeper: SnapshotKeeper) {
     self.path = path
     self.closing = closing
+    self.commits = commits
+    self.keeper = keeper
   }
 
   func with<Value>(_ body: (ReadSession) throws(KizunaError) -> Value) throws(KizunaError) -> Value {
@@ -273,7 +285,8 @@ final class ReaderPool: Sendable {
     if let waiting = idle.with({ $0.sessions.popLast() }) {
       session = waiting
     } else {
-      session = try ReadSession(path: path, cacheKiB: 2048, closing: closing)
+      session = try ReadSession(
+        path: path, cacheKiB: 2048, closing: closing, commits: commits, keeper: keeper)
     }
     defer {
       idle.with { if !closing.isClosed, $0.sessions.count < 4 { $0.sessions.append(session) } }

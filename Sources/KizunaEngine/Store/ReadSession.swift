@@ -30,14 +30,18 @@ package final class ReadSession {
   private let connection: Connection
   private let clock: Deadline
   private let closing: Closing
+  private let snapshot: Snapshot
 
-  init(path: String, cacheKiB: Int, closing: Closing) throws(KizunaError) {
+  init(
+    path: String, cacheKiB: Int, closing: Closing, commits: AtomicWord, keeper: SnapshotKeeper
+  ) throws(KizunaError) {
     connection = try Connection(path: path, readOnly: false)
     self.closing = closing
     try connection.execute(
       "PRAGMA query_only=1; PRAGMA cache_size=-\(cacheKiB); PRAGMA temp_store=MEMORY;")
     try SQLFunctions.register(on: connection.handle)
     clock = Deadline(connection)
+    snapshot = Snapshot(connection, commits: commits, keeper: keeper)
   }
 
   /// Compiles a plan: checks columns (`42703`), operators (`42883`), literals (`22P02` …) and casts (`42704`).
@@ -60,13 +64,10 @@ package final class ReadSession {
     clock.arm(milliseconds: budget.milliseconds)
     defer { clock.disarm() }
     do throws(KizunaError) {
-      guard let count = read.count else {
-        return Outcome(rows: try rows(of: read, into: &buffer, limit: budget.bytes), total: nil)
+      return try snapshot.read { () throws(KizunaError) -> Outcome in
+        let total = try read.count.map { count throws(KizunaError) in try Self.total(count, read) }
+        return Outcome(rows: try rows(of: read, into: &buffer, limit: budget.bytes), total: total)
       }
-      try connection.run("BEGIN")
-      defer { endSnapshot() }
-      let total = try Self.total(count, read)
-      return Outcome(rows: try rows(of: read, into: &buffer, limit: budget.bytes), total: total)
     } catch {
       throw error.sqlstate == "57014" ? Self.slow : error
     }
@@ -110,15 +111,17 @@ package final class ReadSession {
     clock.arm(milliseconds: timeoutSeconds * 1000)
     defer { clock.disarm() }
     do throws(KizunaError) {
-      try connection.run("BEGIN")
-      defer { endSnapshot() }
-      let total = try read.count.map { count throws(KizunaError) in try Self.total(count, read) }
-      let window = try connection.cached(read.windowSQL)
-      read.bindWindow(to: window)
-      let rows = try window.step() ? Int(window.integer(0)) : 0
-      window.reset()
-      start(Outcome(rows: rows, total: total))
-      try pieces(of: read, write)
+      try snapshot.alone { () throws(KizunaError) in
+        try connection.run("BEGIN")
+        defer { endSnapshot() }
+        let total = try read.count.map { count throws(KizunaError) in try Self.total(count, read) }
+        let window = try connection.cached(read.windowSQL)
+        read.bindWindow(to: window)
+        let rows = try window.step() ? Int(window.integer(0)) : 0
+        window.reset()
+        start(Outcome(rows: rows, total: total))
+        try pieces(of: read, write)
+      }
     } catch {
       throw error.sqlstate == "57014" ? Self.timedOut : error
     }

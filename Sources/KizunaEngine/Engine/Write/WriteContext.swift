@@ -20,6 +20,7 @@ final class WriteContext {
   let configuration: EngineConfiguration
   let shared: SharedState
   private let events: EventHub
+  private let commits: AtomicWord
 
   /// As the running transaction sees it; published when it commits.
   var catalog: Catalog
@@ -31,8 +32,9 @@ final class WriteContext {
 
   init(
     connection: Connection, configuration: EngineConfiguration, catalog: Catalog, identity: Identity,
-    shared: SharedState, events: EventHub
+    shared: SharedState, events: EventHub, commits: AtomicWord
   ) throws(KizunaError) {
+    self.commits = commits
     self.connection = connection
     self.configuration = configuration
     self.catalog = catalog
@@ -72,6 +74,7 @@ final class WriteContext {
   }
 
   func committed(_ changes: [Change]) {
+    commits.add(1)
     shared.publish(catalog: catalog, identity: identity)
     var told: [EngineEvent] = []
     for change in changes where change.isWrite || change.isReset {
