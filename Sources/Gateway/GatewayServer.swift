@@ -68,7 +68,11 @@ package final class GatewayServer: @unchecked Sendable {
     var context = RequestContext()
     if case .head = exchange.method { context.isHead = true }
     let (path, query) = Target.split(exchange.target)
-    if answersFast(exchange, path, query) { return }
+    switch lookFast(exchange, path, query) {
+    case .answered: return
+    case .newShape: context.hasNewShape = true
+    case .noShape: break
+    }
     let host = exchange.text("Host")
     let origin = exchange.text("Origin")
     do throws(Failure) {
@@ -95,22 +99,22 @@ package final class GatewayServer: @unchecked Sendable {
 
   /// A read of a shape that this thread has met, from a caller like those before: every check of `handle` holds for
   /// it too. Anything else is left to the general path.
-  private func answersFast(
+  private func lookFast(
     _ exchange: HTTPExchange, _ path: UnsafeBufferPointer<UInt8>, _ query: UnsafeBufferPointer<UInt8>
-  ) -> Bool {
+  ) -> FastReads.Look {
     guard exchange.method == .get, exchange.header("Origin") == nil, exchange.header("Range") == nil,
       exchange.header("Prefer") == nil
-    else { return false }
+    else { return .noShape }
     let worker = workers.ofThisThread()
     guard worker.accepts(host: exchange.header("Host")), let reader = try? worker.reader() else {
-      return false
+      return .noShape
     }
     if access.needsKey {
       do throws(Failure) {
         try access.checkKey(
           header: exchange.header("apikey"), authorization: exchange.header("Authorization"), query: query)
       } catch {
-        return false
+        return .noShape
       }
     }
     let variant = FastReads.Variant(

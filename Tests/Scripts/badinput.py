@@ -171,7 +171,7 @@ def bodies(probe):
         ("control byte in a text", b'{"title":"a\x01b"}'), ("bad escape", b'{"title":"\\q"}'),
         ("half an escape", b'{"title":"\\u12"}'), ("no UTF-8", b'{"title":"\xff\xfe"}'),
         ("UTF-8 that breaks off", b'{"title":"\xe2\x82"}'), ("raw NUL", b'{"title":"a\x00b"}'),
-        ("a number", b"7"), ("a text", b'"x"'), ("an array of numbers", b"[1,2]"),
+        ("an array of numbers", b"[1,2]"),
         ("100,000 open arrays", b"[" * 100_000), ("100,000 nested objects", b'{"meta":' * 100_000 + b"1" + b"}" * 100_000),
         ("100,000 nested arrays in a value", b'{"title":"x","meta":' + b"[" * 100_000 + b"]" * 100_000 + b"}"),
     ]:

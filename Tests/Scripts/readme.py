@@ -52,7 +52,7 @@ class Demo:
 
     def __init__(self, path, directory):
         self.process = subprocess.Popen(
-            [path, "--listen", "127.0.0.1:0"], cwd=directory, env=environment(), stdin=subprocess.DEVNULL,
+            [path, "--listen", "127.0.0.1:0", "--log-level", "error"], cwd=directory, env=environment(), stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE, text=True)
         ready, _, _ = select.select([self.process.stdout], [], [], 30)
         self.line = self.process.stdout.readline() if ready else ""
@@ -118,8 +118,7 @@ def main():
             status = demo.stop()
         checks.equal("exit status after SIGTERM", status, 0)
     configurations(checks, blocks, gateway)
-    print(f"{checks.passed} passed, {checks.failed} failed")
-    return 1 if checks.failed or not checks.passed else 0
+    return checks.finish()
 
 
 if __name__ == "__main__":

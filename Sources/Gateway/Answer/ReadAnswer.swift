@@ -5,7 +5,8 @@ import RESTDialect
 struct ReadAnswer: Sendable {
   var type: AnswerType
   var offset: Int
-  var contentLocation: String
+  /// nil where it would not fit beside the request in the connection's memory.
+  var contentLocation: String?
   var preferencesApplied: String?
   var profile: String?
 
@@ -21,7 +22,7 @@ struct ReadAnswer: Sendable {
     let range = ContentRange.read(offset: offset, rows: outcome.rows, total: outcome.total)
     var headers = HeaderList()
     headers.add("Content-Range", text: range.text)
-    headers.add("Content-Location", text: contentLocation)
+    if let contentLocation { headers.add("Content-Location", text: contentLocation) }
     if let preferencesApplied { headers.add("Preference-Applied", text: preferencesApplied) }
     headers.add("Vary", "Accept, Prefer, Range")
     guard let refusal = range.refusal else {

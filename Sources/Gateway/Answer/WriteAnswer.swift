@@ -77,7 +77,9 @@ struct WriteAnswer: Sendable {
 
   private func location(_ outcome: WriteOutcome) -> String? {
     guard case .insert = action, shape == .headersOnly, outcome.keys.count == 1 else { return nil }
-    return Location.text(table: table, rowKey: outcome.keys[0])
+    let text = Location.text(table: table, rowKey: outcome.keys[0])
+    // A longer one might not fit into the connection's memory.
+    return text.flatMap { $0.utf8.count <= 2048 ? $0 : nil }
   }
 
   private static func append(keys: [String], to body: inout ByteBuffer) {

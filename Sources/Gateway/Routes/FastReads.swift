@@ -32,34 +32,42 @@ final class FastReads {
   }
 
   private static let slots = 512
+  /// The Content-Location of a longer query may not fit into the answer; the general path weighs that.
+  private static let longestQuery = 2048
 
   private var shape = RequestShape()
   private var key = ByteBuffer(capacity: 1024)
   private var hash: UInt64 = 0
-  private var isScanned = false
   private var entries = [Entry?](repeating: nil, count: FastReads.slots)
   private var literal: [UInt8] = []
   private let maxRows: Int?
 
   init(maxRows: Int?) { self.maxRows = maxRows }
 
-  /// Looks at a GET. True: it has been answered.
+  enum Look {
+    case answered
+    /// It has a shape under which `keep` may keep what the general path prepares for this very request.
+    case newShape
+    case noShape
+  }
+
+  /// Looks at a GET.
   func serve(
     _ exchange: HTTPExchange, path: UnsafeBufferPointer<UInt8>, query: UnsafeBufferPointer<UInt8>,
     _ variant: Variant, _ session: ReadSession
-  ) -> Bool {
-    isScanned = shape.scan(path: path, query: query)
-    guard isScanned else { return false }
+  ) -> Look {
+    guard query.count <= Self.longestQuery, shape.scan(path: path, query: query) else { return .noShape }
     makeKey(variant)
     guard let entry = entries[Int(hash % UInt64(Self.slots))], isSameKey(entry.key),
       let window = fill(entry, query)
-    else { return false }
+    else { return .newShape }
     var body = ByteBuffer(capacity: 1024)
     do throws(KizunaError) {
       let outcome = try session.run(entry.prepared, into: &body, budget: TableRead.budget)
-      return answer(exchange, entry, outcome, offset: window.offset, query, body: body)
+      let isAnswered = answer(exchange, entry, outcome, offset: window.offset, query, body: body)
+      return isAnswered ? .answered : .noShape
     } catch {
-      return false
+      return .noShape
     }
   }
 
@@ -140,15 +148,15 @@ final class FastReads {
     return true
   }
 
-  /// Keeps what the general path has prepared for the request that `serve` has just looked at.
+  /// Keeps what the general path has prepared for the request that `serve` looked at last.
   func keep(_ prepared: PreparedRead, _ answer: ReadAnswer, _ query: UnsafeBufferPointer<UInt8>) {
-    guard isScanned, answer.preferencesApplied == nil, !prepared.wantsCount,
+    guard answer.preferencesApplied == nil, !prepared.wantsCount,
       prepared.takesLiterals(shape.holes.count { $0.kind == .filter }),
-      let location = LocationTemplate(answer.contentLocation, holes: shape.holes, query: query)
+      let text = answer.contentLocation,
+      let location = LocationTemplate(text, holes: shape.holes, query: query)
     else { return }
     entries[Int(hash % UInt64(Self.slots))] = Entry(
       key: key.array, prepared: prepared, answer: answer, location: location)
-    isScanned = false
   }
 }
 

@@ -24,6 +24,14 @@ extension HTTPExchange {
     return true
   }
 
+  /// How long a header of the answer may be. libmicrohttpd keeps a request's line and headers and the answer's
+  /// headers in one piece of memory, `total` bytes long, and cuts the connection when they do not fit.
+  func roomForHeader(of total: Int) -> Int {
+    var used = target.count + 1536
+    forEachHeader { name, value in used += name.count + value.count + 96 }
+    return max(total - used, 0)
+  }
+
   /// Whether the method changes nothing.
   var isSafe: Bool {
     switch method {

@@ -6,6 +6,8 @@ package struct RequestContext: Sendable {
   var isHead = false
   /// The schema that the request named, echoed on answers with a body.
   var profile: String?
+  /// The thread's fast reads have just looked at this request and may keep what is prepared for it.
+  var hasNewShape = false
 }
 
 /// What an answer grants to a web page of another origin.

@@ -17,7 +17,7 @@ extension GatewayServer {
       format: try ReadPlanner.format(type),
       zone: try ReadPlanner.zone(preferences.timezone),
       answer: ReadAnswer(
-        type: type, offset: max(window.offset, 0), contentLocation: request.contentLocation(query),
+        type: type, offset: max(window.offset, 0), contentLocation: request.contentLocation(query, maxHeaderBytes: configuration.maxHeaderBytes),
         preferencesApplied: preferences.applied(method: request.method, hasResolutionTarget: false),
         profile: request.context.profile))
     do throws(KizunaError) {
@@ -34,7 +34,7 @@ extension GatewayServer {
     var body = ByteBuffer(capacity: 1024)
     let prepared = try reader.session.prepare(read.plan, format: read.format, zone: read.zone)
     let outcome = try reader.session.run(prepared, into: &body, budget: TableRead.budget)
-    reader.fast.keep(prepared, read.answer, request.query)
+    if request.context.hasNewShape { reader.fast.keep(prepared, read.answer, request.query) }
     request.exchange.send(read.answer.answer(outcome, body: body), request.context)
   }
 

@@ -42,10 +42,11 @@ struct TableRequest {
   }
 
   /// The address of what was read, without the gateway's prefix.
-  func contentLocation(_ request: Request) -> String {
+  func contentLocation(_ request: Request, maxHeaderBytes: Int) -> String? {
     var path = "/"
     Location.appendEncoded(name, to: &path)
-    return ContentLocation.text(path: path, pairs: request.pairs)
+    let text = ContentLocation.text(path: path, pairs: request.pairs)
+    return text.utf8.count <= exchange.roomForHeader(of: maxHeaderBytes) ? text : nil
   }
 }
 

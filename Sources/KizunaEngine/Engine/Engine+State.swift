@@ -60,7 +60,7 @@ extension Engine {
       for table in catalog.tables where table.syncMode != .localOnly {
         try context.connection.execute("DELETE FROM \(SQLName.quoted(table.sqlName))")
       }
-      for name in ["outbox", "base", "tombstones", "rejections", "overwrites", "buckets"] {
+      for name in ["outbox", "base", "server_tombstones", "rejections", "overwrites", "buckets"] {
         try context.connection.execute("DELETE FROM \(EngineTables.prefix)\(name)")
       }
       for key in ["owner", "soft_block", "cursor", "restart_pull"] {

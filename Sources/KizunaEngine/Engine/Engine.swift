@@ -29,7 +29,16 @@ package final class Engine: Sendable {
   /// file that cannot be opened (sqlstate `58030`; locked by another process: `55006`; disk full: `53100`).
   package static func open(_ configuration: EngineConfiguration) throws(KizunaError) -> Engine {
     try configuration.validate()
-    let engine = try Engine(configuration)
+    let engine: Engine
+    do throws(KizunaError) {
+      engine = try Engine(configuration)
+    } catch {
+      var named = error
+      if error.code == "STORE", let path = configuration.databasePath, !error.message.contains(path) {
+        named.message = "\(path): \(error.message)"
+      }
+      throw named
+    }
     if let token = configuration.remote?.accessToken { try engine.setAccessToken(token) }
     return engine
   }

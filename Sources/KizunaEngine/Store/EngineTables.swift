@@ -1,4 +1,8 @@
 /// The engine's own tables, and the relations through which they are read.
+///
+/// A row with writes in the outbox has one entry in `_kizunasync_base`: what the row was before the first of them,
+/// and when it was deleted here, which is its local tombstone. Outbox entries point to it by number, so that their
+/// index grows at its end: an index by table and key would touch a page at random for every write.
 enum EngineTables {
   static let prefix = "_kizunasync_"
   /// Rises when the shape of these tables changes.
@@ -14,13 +18,17 @@ enum EngineTables {
       seq INTEGER PRIMARY KEY AUTOINCREMENT, mutation_id TEXT NOT NULL UNIQUE, write_id TEXT NOT NULL,
       "table" TEXT NOT NULL, pk TEXT NOT NULL, op TEXT NOT NULL, columns TEXT NOT NULL, transforms TEXT,
       precondition TEXT, attempts INTEGER NOT NULL DEFAULT 0, in_flight INTEGER NOT NULL DEFAULT 0,
-      created_at TEXT NOT NULL, batch_id TEXT, hlc TEXT);
-    CREATE INDEX IF NOT EXISTS _kizunasync_outbox_row ON _kizunasync_outbox("table", pk);
+      created_at TEXT NOT NULL, batch_id TEXT, hlc TEXT,
+      base_id INTEGER NOT NULL);
+    CREATE INDEX IF NOT EXISTS _kizunasync_outbox_base ON _kizunasync_outbox(base_id);
     CREATE TABLE IF NOT EXISTS _kizunasync_base(
-      "table" TEXT NOT NULL, pk TEXT NOT NULL, row TEXT, PRIMARY KEY("table", pk)) WITHOUT ROWID;
-    CREATE TABLE IF NOT EXISTS _kizunasync_tombstones(
-      "table" TEXT NOT NULL, pk TEXT NOT NULL, at TEXT NOT NULL, origin TEXT NOT NULL,
-      PRIMARY KEY("table", pk)) WITHOUT ROWID;
+      id INTEGER PRIMARY KEY, "table" TEXT NOT NULL, pk TEXT NOT NULL, row TEXT, deleted_at TEXT,
+      UNIQUE("table", pk));
+    CREATE TABLE IF NOT EXISTS _kizunasync_server_tombstones(
+      "table" TEXT NOT NULL, pk TEXT NOT NULL, at TEXT NOT NULL, PRIMARY KEY("table", pk)) WITHOUT ROWID;
+    CREATE VIEW IF NOT EXISTS _kizunasync_tombstones AS
+      SELECT "table", pk, at, 'server' AS origin FROM _kizunasync_server_tombstones
+      UNION ALL SELECT "table", pk, deleted_at, 'local' FROM _kizunasync_base WHERE deleted_at IS NOT NULL;
     CREATE TABLE IF NOT EXISTS _kizunasync_rejections(
       id INTEGER PRIMARY KEY AUTOINCREMENT, mutation_id TEXT NOT NULL UNIQUE, write_id TEXT,
       "table" TEXT NOT NULL, pk TEXT NOT NULL, kind TEXT NOT NULL, reason TEXT NOT NULL,

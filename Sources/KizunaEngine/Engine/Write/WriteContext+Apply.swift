@@ -160,7 +160,6 @@ extension WriteContext {
       try StoreFault.check(code, on: connection.handle)
       try queueDelete(row, table, call, columns: columns, mutationId: id)
     } else if table.syncMode == .readWrite {
-      try recordTombstone(table, text, at: call.at)
       try enqueue(
         QueuedMutation(op: .delete, pk: text, columns: columns, mutationId: id), of: table, call,
         before: { nil })

@@ -24,10 +24,8 @@ extension WriteContext {
   ) throws(KizunaError) {
     change.isWrite = true
     guard table.syncMode == .readWrite else { return }
-    let pk = row.key(table)
-    try recordTombstone(table, pk, at: call.at)
     try enqueue(
-      QueuedMutation(op: .delete, pk: pk, columns: columns, mutationId: mutationId), of: table, call,
+      QueuedMutation(op: .delete, pk: row.key(table), columns: columns, mutationId: mutationId), of: table, call,
       before: { row.image(table) })
   }
 

@@ -100,7 +100,6 @@ extension WriteContext {
     let rowid = connection.lastInsertedRow
     change.isWrite = true
     guard table.syncMode == .readWrite, let pk = pk ?? key else { return rowid }
-    try clearLocalTombstone(table, pk)
     try enqueue(
       QueuedMutation(
         op: .insert, pk: pk, columns: wireColumns(built.mask, built.values, table), mutationId: mutationId),

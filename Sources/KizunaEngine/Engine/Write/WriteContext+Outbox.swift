@@ -28,18 +28,18 @@ extension WriteContext {
   ) throws(KizunaError) {
     change.isWrite = true
     guard table.syncMode == .readWrite else { return }
-    try keepBase(table, mutation.pk, before)
+    let base = try keepBase(table, mutation, call, before)
     let statement = try connection.cached(
       """
       INSERT INTO _kizunasync_outbox(mutation_id, write_id, "table", pk, op, columns, transforms, precondition,
-        created_at, batch_id, hlc) VALUES(?,?,?,?,?,?,?,?,?,?,?)
+        created_at, batch_id, hlc, base_id) VALUES(?,?,?,?,?,?,?,?,?,?,?,?)
       """)
     let hlc: SQLValue = table.conflictMode == .hlc ? .text(identity.clock.tick()) : .null
     statement.bind([
       .text(mutation.mutationId ?? UUIDText.v7()), .text(call.writeId), .text(table.name),
       .text(mutation.pk), .text(mutation.op.rawValue), .text(mutation.columns),
       Self.optional(mutation.transforms), Self.optional(mutation.precondition ?? call.precondition),
-      .text(call.at), Self.optional(mutation.batchId ?? call.batchId), hlc,
+      .text(call.at), Self.optional(mutation.batchId ?? call.batchId), hlc, .integer(base),
     ])
     defer { statement.reset() }
     _ = try statement.step()
@@ -47,37 +47,26 @@ extension WriteContext {
     if table.conflictMode == .hlc { try saveClock() }
   }
 
+  /// The number of the row's base entry, made if this is its first pending write. A delete marks it, which is the
+  /// row's local tombstone; an insert clears the mark; an update leaves it, so that it revives nothing.
   private func keepBase(
-    _ table: TableSchema, _ pk: String, _ before: () -> String?
-  ) throws(KizunaError) {
-    let known = try connection.cached("SELECT 1 FROM _kizunasync_base WHERE \"table\" = ? AND pk = ?")
-    known.bind([.text(table.name), .text(pk)])
-    let isKept = try known.step()
-    known.reset()
-    if isKept { return }
-    try connection.run(
-      "INSERT INTO _kizunasync_base(\"table\", pk, row) VALUES(?,?,?)", .text(table.name), .text(pk),
-      Self.optional(before()))
+    _ table: TableSchema, _ mutation: QueuedMutation, _ call: Call, _ before: () -> String?
+  ) throws(KizunaError) -> Int64 {
+    let mark = mutation.op == .update ? "deleted_at" : "excluded.deleted_at"
+    let statement = try connection.cached(
+      """
+      INSERT INTO _kizunasync_base("table", pk, row, deleted_at) VALUES(?,?,?,?)
+      ON CONFLICT("table", pk) DO UPDATE SET deleted_at = \(mark) RETURNING id
+      """)
+    statement.bind([
+      .text(table.name), .text(mutation.pk), Self.optional(before()),
+      mutation.op == .delete ? .text(call.at) : .null,
+    ])
+    defer { statement.reset() }
+    return try statement.step() ? statement.integer(0) : 0
   }
 
   static func optional(_ text: String?) -> SQLValue { text.map { .text($0) } ?? .null }
-
-  /// A local delete leaves a shadow; one that the server made stays the server's.
-  func recordTombstone(_ table: TableSchema, _ pk: String, at: String) throws(KizunaError) {
-    guard table.syncMode == .readWrite else { return }
-    try connection.run(
-      """
-      INSERT INTO _kizunasync_tombstones("table", pk, at, origin) VALUES(?,?,?,'local')
-      ON CONFLICT DO UPDATE SET at = excluded.at WHERE origin = 'local'
-      """, .text(table.name), .text(pk), .text(at))
-  }
-
-  func clearLocalTombstone(_ table: TableSchema, _ pk: String) throws(KizunaError) {
-    guard table.syncMode == .readWrite else { return }
-    try connection.run(
-      "DELETE FROM _kizunasync_tombstones WHERE \"table\" = ? AND pk = ? AND origin = 'local'",
-      .text(table.name), .text(pk))
-  }
 
   /// The columns of a mutation as they travel.
   func wireColumns(_ columns: [Int], _ values: [SQLValue], _ table: TableSchema) -> String {
