@@ -16,6 +16,7 @@ package final class GatewayServer: @unchecked Sendable {
   let process: ProcessFacts
   let ring: EventRing
   let listeners = EventListeners()
+  let startedAt = monotonicMilliseconds()
   private let access: AccessPolicy
   /// Set once by `start`, before the first request.
   private var http: HTTPServer?
@@ -36,10 +37,11 @@ package final class GatewayServer: @unchecked Sendable {
   /// Answers the addresses bound, as they are shown.
   package func start() throws(GatewayStartError) -> [String] {
     guard slowLane.start() else { throw .cannotBind("", reason: "no thread could be started") }
-    let server = HTTPServer(configuration: ServerConfiguration(configuration)) { [unowned self] exchange in
-      // The HTTP server is owned by self and has stopped its threads before self goes.
-      self.handle(exchange)
-    }
+    // The HTTP server is owned by self and has stopped its threads before self goes.
+    let server = HTTPServer(
+      configuration: ServerConfiguration(configuration),
+      answered: { [workers] method, status in workers.ofThisThread().counts.add(method, status) },
+      handler: { [unowned self] exchange in self.handle(exchange) })
     http = server
     listeners.start()
     do throws(ServerError) {
@@ -104,7 +106,9 @@ package final class GatewayServer: @unchecked Sendable {
       exchange.header("Prefer") == nil
     else { return .noShape }
     let worker = workers.ofThisThread()
-    guard worker.accepts(host: exchange.header("Host")), let reader = try? worker.reader() else { return .noShape }
+    guard worker.accepts(host: exchange.header("Host")), let reader = try? worker.reader() else {
+      return .noShape
+    }
     if access.needsKey {
       do throws(Failure) {
         try access.checkKey(
@@ -143,12 +147,8 @@ package final class GatewayServer: @unchecked Sendable {
       throw Failure(
         "PGRST202", "Could not find the function public.\(name) in the schema cache",
         hint: "The gateway's functions are in the schema kizunasync.")
-    case .root:
-      servePlain(path: schema == .public ? "/rest/v1/" : "/sync/v1/", exchange: exchange, context: context)
-    case .live: servePlain(path: "/live", exchange: exchange, context: context)
-    case .ready: servePlain(path: "/ready", exchange: exchange, context: context)
-    case .metrics: servePlain(path: "/metrics", exchange: exchange, context: context)
-    case .index: servePlain(path: "/", exchange: exchange, context: context)
+    case .root, .live, .ready, .metrics, .index:
+      try servePlain(place.route, schema: schema, exchange: exchange, context: context)
     }
   }
 

@@ -1,8 +1,11 @@
 import CSQLite
 import KizunaEngine
 
-/// What one server thread keeps between requests: its reader. Only that thread touches it.
+/// What one server thread keeps between requests: its reader. Only that thread touches it, but for the counts, which
+/// others may read.
 final class Worker: @unchecked Sendable {
+  /// The answers that this thread has sent.
+  let counts = AnswerCounts()
   private let engine: Engine
   private let maxRows: Int?
   private var current: (session: ReadSession, fast: FastReads, catalogVersion: Int)?
@@ -61,6 +64,14 @@ final class Workers: @unchecked Sendable {
     csqlite_lock_release(lock)
     ThreadLocal.set(worker)
     return worker
+  }
+
+  /// The answers that all server threads have sent.
+  func answerCounts() -> [AnswerCounts.Entry] {
+    csqlite_lock_acquire(lock)
+    let current = all
+    csqlite_lock_release(lock)
+    return AnswerCounts.total(current.map(\.counts))
   }
 
   /// Closes every reader. The server's threads must have ended.

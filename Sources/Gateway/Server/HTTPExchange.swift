@@ -173,6 +173,7 @@ package final class HTTPExchange: @unchecked Sendable {
     let result = MHD_queue_response(connection, status, response)
     MHD_destroy_response(response)
     answer = result == .YES ? .queued : .failed
+    if result == .YES { server.answered(method, Int(status)) }
     return result == .YES
   }
 

@@ -11,14 +11,21 @@ import Glibc
 package final class HTTPServer: @unchecked Sendable {
   package let configuration: ServerConfiguration
   let handler: @Sendable (HTTPExchange) -> Void
+  /// Told of every answer, on the server thread that sends it.
+  let answered: @Sendable (HTTPExchange.Method, _ status: Int) -> Void
   let connections: ConnectionTable
   let streams = StreamRegistry()
   let acceptor: Acceptor
   private let activity = Activity()
   private var daemon: OpaquePointer?
 
-  package init(configuration: ServerConfiguration, handler: @escaping @Sendable (HTTPExchange) -> Void) {
+  package init(
+    configuration: ServerConfiguration,
+    answered: @escaping @Sendable (HTTPExchange.Method, _ status: Int) -> Void = { _, _ in },
+    handler: @escaping @Sendable (HTTPExchange) -> Void
+  ) {
     self.configuration = configuration
+    self.answered = answered
     self.handler = handler
     let allowed = Self.raiseDescriptorLimit(toward: configuration.maxConnections)
     connections = ConnectionTable(limit: allowed)
