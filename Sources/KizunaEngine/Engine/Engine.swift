@@ -104,9 +104,9 @@ package final class Engine: Sendable {
     }
     guard held != nil else { return }
     closing.close()
-    writer.close()
     keeper.close()
     readers.close()
+    writer.close()
     events.close()
     if let temporaryDirectory { DatabasePlace.remove(temporaryDirectory) }
   }
