@@ -20,6 +20,7 @@ enum EngineTables {
       precondition TEXT, attempts INTEGER NOT NULL DEFAULT 0, in_flight INTEGER NOT NULL DEFAULT 0,
       created_at TEXT NOT NULL, batch_id TEXT, hlc TEXT,
       base_id INTEGER NOT NULL);
+    CREATE INDEX IF NOT EXISTS _kizunasync_outbox_in_flight ON _kizunasync_outbox(seq) WHERE in_flight = 1;
     CREATE INDEX IF NOT EXISTS _kizunasync_outbox_base ON _kizunasync_outbox(base_id);
     CREATE TABLE IF NOT EXISTS _kizunasync_base(
       id INTEGER PRIMARY KEY, "table" TEXT NOT NULL, pk TEXT NOT NULL, row TEXT, deleted_at TEXT,
