@@ -31,9 +31,7 @@ struct RowBuilder {
       columns.append(index)
     }
     self.columns = columns
-    if case .owner(let name) = table.bucket, let owner = identity.owner, let index = table.index(of: name),
-      !columns.contains(index)
-    {
+    if case .owner(let name) = table.bucket, let owner = identity.owner, let index = table.index(of: name) {
       self.owner = (index, try table.columns[index].type.stored(json: .string(owner), zone: .utc))
     } else {
       owner = nil
@@ -63,7 +61,7 @@ struct RowBuilder {
     }
     let given = columns.filter { isGiven[$0] }
     try fillDefaults(&values, isGiven, context)
-    if let owner { values[owner.column] = owner.value }
+    if let owner, !isGiven[owner.column] { values[owner.column] = owner.value }
     if mintsKey { values[table.key[0]] = .text(UUIDText.v7()) }
     try context.checkNotNull(values, values.indices, table)
     try checkKey(values)

@@ -8,7 +8,8 @@ extension WriteContext {
         hint: "Write \(column) by an update, or delete by a filter.")
     }
     if let pk = mutation.pk, pk.isEmpty { throw Self.emptyKey }
-    let table = try learn(named, mutation.columns.map(\.key), [mutation.columns.map(\.value)])
+    var table = try learn(named, mutation.columns.map(\.key), [mutation.columns.map(\.value)])
+    if mutation.op == .insert { table = try learnOwner(table) }
     var call = given
     call.precondition = try wirePrecondition(mutation.precondition, table)
     try checkMutationId(mutation.mutationId)

@@ -12,7 +12,7 @@ extension WriteContext {
     into given: TableSchema, columns names: [String], rows: [[JSONValue?]], _ conflict: WritePlan.Conflict,
     zone: Zone, _ call: Call
   ) throws(KizunaError) -> Touched {
-    let table = try learn(given, names, rows)
+    let table = try learnOwner(try learn(given, names, rows))
     let builder = try RowBuilder(table, names, identity: identity, zone: zone, at: call.at)
     let target = try conflictTarget(conflict, table)
     var touched = Touched()

@@ -31,6 +31,12 @@ extension WriteContext {
     return isChanged ? replace(table, columns) : table
   }
 
+  /// The column that inserts fill with the owner, on a table that learns its columns.
+  func learnOwner(_ table: TableSchema) throws(KizunaError) -> TableSchema {
+    guard table.learnsColumns, case .owner(let column) = table.bucket, let owner = identity.owner else { return table }
+    return try learn(table, [column], [[.string(owner)]])
+  }
+
   private func addColumn(
     _ name: String, to table: TableSchema, beside columns: [ColumnSchema]
   ) throws(KizunaError) -> ColumnSchema {
