@@ -200,7 +200,7 @@ import Testing
             let read = try session.prepare(plan, format: .array(stripNulls: false), matchesAnyText: true)
             try session.stream(read, timeoutSeconds: 10, start: { _ in }, write: { _ in true })
           }
-          #expect(code == "-" || levels > 18 && code == "LOCAL_UNSUPPORTED/54001", "\(levels) \(test)")
+          #expect(code == "-" || levels > 18 && code == "LOCAL_UNSUPPORTED/PGRST100", "\(levels) \(test)")
         }
       }
     }

@@ -80,8 +80,8 @@ struct FilterCompiler {
     defer { nesting -= 1 }
     guard nesting <= Self.nestingLimit else {
       throw KizunaError(
-        "LOCAL_UNSUPPORTED", sqlstate: "54001", "stack depth limit exceeded",
-        hint: "The filter nests and/or too deeply.")
+        "LOCAL_UNSUPPORTED", sqlstate: "PGRST100", "the filter nests and/or more than \(Self.nestingLimit) deep",
+        hint: "Write the conditions side by side.")
     }
     let size = parts.count <= Self.chainLimit ? 1 : (parts.count + Self.chainLimit - 1) / Self.chainLimit
     text.append("(")

@@ -128,6 +128,12 @@ struct Migration {
       try connection.execute(
         "ALTER TABLE \(SQLName.quoted(known.sqlName)) ADD COLUMN \(SQLName.quoted(column.sqlName)) "
           + column.type.affinity)
+      // As upstream, rows that are there get the default.
+      if case .literal(let literal)? = column.defaultValue {
+        let value = try column.type.stored(literal: literal, zone: .utc)
+        try connection.run(
+          "UPDATE \(SQLName.quoted(known.sqlName)) SET \(SQLName.quoted(column.sqlName)) = ?", value)
+      }
     }
     if !changes.isEmpty { try rebuild(schema, known, changes) }
     for index in columns.indices { try keep(schema, index) }

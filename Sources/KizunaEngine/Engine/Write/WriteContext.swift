@@ -80,17 +80,17 @@ final class WriteContext {
     commits.add(1)
     shared.publish(catalog: catalog, identity: identity)
     var told: [EngineEvent] = []
-    for change in changes where change.isWrite || change.isReset {
+    for change in changes {
+      told.append(contentsOf: change.events)
       if change.isReset {
         depth = 0
         told.append(.localChanged)
-      } else {
+      } else if change.isWrite {
         depth += change.queued
         told.append(.localChanged)
         told.append(.queueDepth(UInt32(clamping: depth)))
       }
     }
-    for change in changes { told.append(contentsOf: change.events) }
     events.emit(told)
   }
 
