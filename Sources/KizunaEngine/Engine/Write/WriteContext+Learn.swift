@@ -33,7 +33,9 @@ extension WriteContext {
 
   /// The column that inserts fill with the owner, on a table that learns its columns.
   func learnOwner(_ table: TableSchema) throws(KizunaError) -> TableSchema {
-    guard table.learnsColumns, case .owner(let column) = table.bucket, let owner = identity.owner else { return table }
+    guard table.learnsColumns, case .owner(let column) = table.bucket, let owner = identity.owner else {
+      return table
+    }
     return try learn(table, [column], [[.string(owner)]])
   }
 
