@@ -88,7 +88,9 @@ struct ConfiguredTable {
       throw invalid("\(path): only a local-only table may have an empty key")
     }
     for (index, column) in table.key.enumerated() {
-      if column.isEmpty || column.utf8.contains(0) { throw invalid("\(path): a key column needs a name without NUL") }
+      if column.isEmpty || column.utf8.contains(0) {
+        throw invalid("\(path): a key column needs a name without NUL")
+      }
       if table.key[..<index].contains(where: { $0.sameBytes(as: column) }) {
         throw invalid("\(path): \(column) stands there twice")
       }

@@ -25,7 +25,8 @@ extension WriteContext {
     change.isWrite = true
     guard table.syncMode == .readWrite else { return }
     try enqueue(
-      QueuedMutation(op: .delete, pk: row.key(table), columns: columns, mutationId: mutationId), of: table, call,
+      QueuedMutation(op: .delete, pk: row.key(table), columns: columns, mutationId: mutationId), of: table,
+      call,
       before: { row.image(table) })
   }
 
