@@ -119,7 +119,8 @@ import Testing
     #expect(fixture.apply(.delete, "todos", "a") == "-")
     #expect(fixture.apply(.delete, "todos", "b") == "-")
     _ = try fixture.sql("UPDATE _kizunasync_base SET deleted_at = NULL WHERE pk = 'b'")
-    _ = try fixture.sql("INSERT INTO _kizunasync_server_tombstones VALUES('todos', 'b', '2026-01-01 00:00:00.000000')")
+    _ = try fixture.sql(
+      "INSERT INTO _kizunasync_server_tombstones VALUES('todos', 'b', '2026-01-01 00:00:00.000000')")
     #expect(fixture.apply(.insert, "todos", "a", #"{"title":"A"}"#) == "-")
     #expect(fixture.apply(.insert, "todos", "b", #"{"title":"B"}"#) == "-")
     #expect(try fixture.sql("SELECT pk, origin FROM _kizunasync_tombstones") == ["b|server"])

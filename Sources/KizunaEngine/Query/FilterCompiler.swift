@@ -80,7 +80,8 @@ struct FilterCompiler {
     defer { nesting -= 1 }
     guard nesting <= Self.nestingLimit else {
       throw KizunaError(
-        "LOCAL_UNSUPPORTED", sqlstate: "PGRST100", "the filter nests and/or more than \(Self.nestingLimit) deep",
+        "LOCAL_UNSUPPORTED", sqlstate: "PGRST100",
+        "the filter nests and/or more than \(Self.nestingLimit) deep",
         hint: "Write the conditions side by side.")
     }
     let size = parts.count <= Self.chainLimit ? 1 : (parts.count + Self.chainLimit - 1) / Self.chainLimit
