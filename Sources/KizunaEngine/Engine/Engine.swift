@@ -32,13 +32,15 @@ package final class Engine: Sendable {
   /// file that cannot be opened (sqlstate `58030`; locked by another process: `55006`; disk full: `53100`).
   package static func open(_ configuration: EngineConfiguration) throws(KizunaError) -> Engine {
     try configuration.validate()
+    let place = try DatabasePlace(configuration.databasePath)
     let engine: Engine
     do throws(KizunaError) {
-      engine = try Engine(configuration)
+      engine = try Engine(configuration, at: place)
     } catch {
+      if let directory = place.temporaryDirectory { DatabasePlace.remove(directory) }
       var named = error
-      if error.code == "STORE", let path = configuration.databasePath, !error.message.contains(path) {
-        named.message = "\(path): \(error.message)"
+      if error.code == "STORE", !error.message.contains(place.path) {
+        named.message = "\(place.path): \(error.message)"
       }
       throw named
     }
@@ -46,9 +48,8 @@ package final class Engine: Sendable {
     return engine
   }
 
-  private init(_ configuration: EngineConfiguration) throws(KizunaError) {
+  private init(_ configuration: EngineConfiguration, at place: DatabasePlace) throws(KizunaError) {
     self.configuration = configuration
-    let place = try DatabasePlace(configuration.databasePath)
     databasePath = place.path
     temporaryDirectory = place.temporaryDirectory
     let held = try DatabaseLock(database: place.path)
@@ -102,13 +103,16 @@ package final class Engine: Sendable {
       held = nil
       return taken
     }
-    guard held != nil else { return }
-    closing.close()
-    writer.close()
-    keeper.close()
-    readers.close()
-    events.close()
-    if let temporaryDirectory { DatabasePlace.remove(temporaryDirectory) }
+    guard let held else { return }
+    // Nobody else may open the file before the last job is done.
+    withExtendedLifetime(held) {
+      closing.close()
+      writer.close()
+      keeper.close()
+      readers.close()
+      events.close()
+      if let temporaryDirectory { DatabasePlace.remove(temporaryDirectory) }
+    }
   }
 
   package var isClosed: Bool { closing.isClosed }
@@ -156,7 +160,6 @@ package final class Engine: Sendable {
   }
 
   package func apply(_ mutation: Mutation, writeId: String? = nil) throws(KizunaError) {
-    guard !mutation.table.isEmpty, mutation.pk?.isEmpty != true else { throw WriteContext.emptyKey }
     let call = WriteContext.Call(writeId: writeId ?? UUIDText.v7())
     _ = try writer.perform { context throws(KizunaError) in try context.apply(mutation, call) }
   }
@@ -180,9 +183,12 @@ package final class Engine: Sendable {
     writeId: String? = nil
   ) throws(KizunaError) -> [String] {
     guard let table = catalog.table(name) else { throw WriteContext.unknown(name) }
+    try WriteContext.checkWritable(table)
     guard op != .insert else { throw FilterNodes.unsupported("an insert has no rows to match") }
-    try Filter.checkNamesRows(filters)
+    if op == .delete, transforms?.members?.isEmpty == false { throw WriteContext.transformedDelete }
+    if filters.elements?.isEmpty == true { try Filter.checkNamesRows(filters) }
     let filter = try Filter(nodes: filters, table: table)
+    try Filter.checkNamesRows(filters)
     let pairs = columns.map { (column: $0.key, value: Optional($0.value)) }
     let action: WritePlan.Action =
       op == .update ? .update(filter, assignments: pairs, transforms: transforms) : .delete(filter)
@@ -345,7 +351,7 @@ extension EngineConfiguration {
   /// Gone at the end.
   var isThrowaway: Bool { databasePath == nil || databasePath == ":memory:" }
 
-  /// `CONFIG_INVALID` naming the field. What tables declare is checked when they are read.
+  /// `CONFIG_INVALID` naming the field.
   package func validate() throws(KizunaError) {
     if let clientId, !RowKey.isUUIDShaped(clientId) {
       throw KizunaError("CONFIG_INVALID", "client_id: \"\(clientId)\" is no uuid")
@@ -354,6 +360,15 @@ extension EngineConfiguration {
     for (index, entry) in tables.enumerated()
     where tables[..<index].contains(where: { $0.name.sameBytes(as: entry.name) }) {
       throw KizunaError("CONFIG_INVALID", "tables.\(entry.name): declared twice")
+    }
+    for entry in tables {
+      _ = try ConfiguredTable(entry.name, entry.table)
+      if let column = entry.table.softDeleteColumn,
+        entry.table.key.contains(where: { $0.sameBytes(as: column) })
+      {
+        throw KizunaError(
+          "CONFIG_INVALID", "tables.\(entry.name).soft_delete_column: \(column) is part of the key")
+      }
     }
     if remote != nil {
       let synced = tables.filter { $0.table.syncMode != .localOnly }

@@ -24,6 +24,7 @@ final class Connection {
     }
     handle = raw
     sqlite3_extended_result_codes(raw, 1)
+    csqlite_strict_quotes(raw)
     sqlite3_busy_timeout(raw, 5000)
   }
 

@@ -29,7 +29,9 @@ enum EngineTables {
       "table" TEXT NOT NULL, pk TEXT NOT NULL, at TEXT NOT NULL, PRIMARY KEY("table", pk)) WITHOUT ROWID;
     CREATE VIEW IF NOT EXISTS _kizunasync_tombstones AS
       SELECT "table", pk, at, 'server' AS origin FROM _kizunasync_server_tombstones
-      UNION ALL SELECT "table", pk, deleted_at, 'local' FROM _kizunasync_base WHERE deleted_at IS NOT NULL;
+      UNION ALL SELECT "table", pk, deleted_at, 'local' FROM _kizunasync_base AS b
+        WHERE deleted_at IS NOT NULL AND NOT EXISTS (
+          SELECT 1 FROM _kizunasync_server_tombstones AS s WHERE s."table" = b."table" AND s.pk = b.pk);
     CREATE TABLE IF NOT EXISTS _kizunasync_rejections(
       id INTEGER PRIMARY KEY AUTOINCREMENT, mutation_id TEXT NOT NULL UNIQUE, write_id TEXT,
       "table" TEXT NOT NULL, pk TEXT NOT NULL, kind TEXT NOT NULL, reason TEXT NOT NULL,

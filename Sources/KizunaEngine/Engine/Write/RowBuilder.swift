@@ -38,7 +38,7 @@ struct RowBuilder {
     }
     mintsKey =
       table.key.count == 1 && table.columns[table.key[0]].name.sameBytes(as: "id")
-      && !columns.contains(table.key[0]) && Self.takesUUID(table.columns[table.key[0]])
+      && Self.takesUUID(table.columns[table.key[0]])
   }
 
   private static func takesUUID(_ column: ColumnSchema) -> Bool {
@@ -62,7 +62,7 @@ struct RowBuilder {
     let given = columns.filter { isGiven[$0] }
     try fillDefaults(&values, isGiven, context)
     if let owner, !isGiven[owner.column] { values[owner.column] = owner.value }
-    if mintsKey { values[table.key[0]] = .text(UUIDText.v7()) }
+    if mintsKey, !isGiven[table.key[0]] { values[table.key[0]] = .text(UUIDText.v7()) }
     try context.checkNotNull(values, values.indices, table)
     try checkKey(values)
     let mask = table.columns.indices.filter { isGiven[$0] || !values[$0].isNull }

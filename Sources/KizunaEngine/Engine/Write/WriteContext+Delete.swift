@@ -50,6 +50,8 @@ extension WriteContext {
   func deletionStamp(_ table: TableSchema, _ column: String, at: String) throws(KizunaError) -> JSONValue {
     switch table.column(column)?.type {
     case .boolean: return .bool(true)
+    case .bigint, .double, .numeric: return .integer(OriginClock.wallMilliseconds())
+    case .smallint, .integer, .real: return .integer(1)
     case .timestamptz, .timestamp, .date, .time, .timetz: return .string(at + "+00")
     default: return .string(Timestamp.rfc3339Milliseconds())
     }
