@@ -1,7 +1,7 @@
 /// Read sessions for callers without a thread of their own.
 final class ReaderPool: Sendable {
   // Pages are copied, not mapped: what a reader maps would count as its memory up to the whole file.
-  static let cacheKiB = 10240
+  static let cacheKiB = 16384
 
   private final class Idle: @unchecked Sendable {
     var sessions: [ReadSession] = []
