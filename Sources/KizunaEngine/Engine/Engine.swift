@@ -143,7 +143,7 @@ package final class Engine: Sendable {
     let outcome = Box(WriteOutcome())
     writer.submit(
       Writer.Job(
-        isDryRun: plan.dryRun,
+        isDryRun: plan.dryRun, mayFailHalfway: plan.mayFailHalfway,
         body: { context throws(KizunaError) in outcome.value = try context.execute(plan) },
         completion: { error in completion(error.map { .failure($0) } ?? .success(outcome.value)) }))
   }
