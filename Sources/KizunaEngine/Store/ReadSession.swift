@@ -50,10 +50,13 @@ package final class ReadSession {
   ) throws(KizunaError) -> PreparedRead {
     let compiler = ReadCompiler(relation: plan.relation, zone: zone, matchesAnyText: matchesAnyText)
     let compiled = try compiler.compile(plan)
-    return PreparedRead(
-      compiled, statement: try connection.cached(compiled.sql),
-      count: try compiled.countSQL.map { sql throws(KizunaError) in try connection.cached(sql) },
-      format: format, zone: zone, limit: plan.limit, offset: plan.offset)
+    // In a snapshot as new as the plan's relation: an older one may lack a column that has just been learnt.
+    return try snapshot.read { () throws(KizunaError) -> PreparedRead in
+      PreparedRead(
+        compiled, statement: try connection.cached(compiled.sql),
+        count: try compiled.countSQL.map { sql throws(KizunaError) in try connection.cached(sql) },
+        format: format, zone: zone, limit: plan.limit, offset: plan.offset)
+    }
   }
 
   /// Appends the answer to `buffer`. Count and rows come from one snapshot.
