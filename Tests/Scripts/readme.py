@@ -116,8 +116,8 @@ def setup(checks, blocks):
         tests = file.read()
     packages = re.findall(r"\b\S+-dev\b", text)
     checks.check("the packages installed", packages and all(package in tests for package in packages), text)
-    flags = re.search(r"swift run (.*) kizuna-gateway", text)
-    checks.check("the build", flags and f"swift build {flags[1]}\n" in tests, text)
+    build = re.search(r"(swift build .*) && .build/release/kizuna-gateway\n", text)
+    checks.check("the build", build and f"{build[1]}\n" in tests, text)
     checks.check("the tests", "bash Tests/run.sh\n" in text, text)
 
 
