@@ -77,14 +77,14 @@ def python_command(text, directory):
 def swift_command(text, directory):
     """Compiled against the modules and objects of the release build."""
     build = os.path.join(REPOSITORY, ".build", "release")
-    source, program = os.path.join(directory, "main.swift"), os.path.join(directory, "program")
+    source, program = os.path.join(directory, "Example.swift"), os.path.join(directory, "program")
     with open(source, "w", encoding="utf-8") as file:
         file.write(text)
     modules = ("KizunaSync", "KizunaEngine", "CSQLite", "CCurl")
     objects = [path for name in modules for path in glob.glob(os.path.join(build, f"{name}.build", "*.o"))]
     includes = [f"-I{os.path.join(build, name)}" for name in ("Modules", "CSQLite.build", "CCurl.build")]
-    compiled = run(["swiftc", "-swift-version", "6", "-o", program, source, *includes, *objects, "-lsqlite3", "-lcurl"],
-                   directory, seconds=300)
+    compiled = run(["swiftc", "-swift-version", "6", "-parse-as-library", "-static-stdlib", "-o", program, source, *includes,
+                    *objects, "-lsqlite3", "-lcurl"], directory, seconds=300)
     return [program] if compiled.returncode == 0 else ["printf", "%s", compiled.stdout + compiled.stderr]
 
 
@@ -116,8 +116,8 @@ def setup(checks, blocks):
         tests = file.read()
     packages = re.findall(r"\b\S+-dev\b", text)
     checks.check("the packages installed", packages and all(package in tests for package in packages), text)
-    flags = re.search(r"swift run (.*) kizuna-gateway", text)
-    checks.check("the build", flags and f"swift build {flags[1]}\n" in tests, text)
+    build = re.search(r"(swift build .*) && .build/release/kizuna-gateway\n", text)
+    checks.check("the build", build and f"{build[1]}\n" in tests, text)
     checks.check("the tests", "bash Tests/run.sh\n" in text, text)
 
 
