@@ -7,12 +7,13 @@ package enum GatewayStartError: Error, Sendable {
 }
 
 /// The gateway on one open engine: the HTTP server, and who answers what. Requests run on the server's threads;
-/// writes are answered by the engine's writer thread, long work by the slow lane.
+/// writes are answered by the engine's writer thread, long reads and functions by lanes of their own.
 package final class GatewayServer: @unchecked Sendable {
   let configuration: GatewayConfiguration
   let engine: Engine
   let workers: Workers
   let slowLane: SlowLane
+  let functionLane: SlowLane
   let process: ProcessFacts
   let ring: EventRing
   let listeners = EventListeners()
@@ -29,6 +30,7 @@ package final class GatewayServer: @unchecked Sendable {
     self.engine = engine
     workers = Workers(engine: engine, maxRows: configuration.maxRows)
     slowLane = SlowLane(engine: engine)
+    functionLane = SlowLane(engine: engine)
     access = AccessPolicy(
       apiKey: configuration.apiKey, corsOrigins: configuration.corsOrigins,
       allowedHosts: configuration.allowedHosts)
@@ -36,7 +38,9 @@ package final class GatewayServer: @unchecked Sendable {
 
   /// Answers the addresses bound, as they are shown.
   package func start() throws(GatewayStartError) -> [String] {
-    guard slowLane.start() else { throw .cannotBind("", reason: "no thread could be started") }
+    guard slowLane.start(), functionLane.start() else {
+      throw .cannotBind("", reason: "no thread could be started")
+    }
     // The HTTP server is owned by self and has stopped its threads before self goes.
     let server = HTTPServer(
       configuration: ServerConfiguration(configuration),
@@ -48,6 +52,7 @@ package final class GatewayServer: @unchecked Sendable {
       return try server.start().map(\.display)
     } catch {
       slowLane.stop()
+      functionLane.stop()
       throw GatewayStartError(error)
     }
   }
@@ -59,6 +64,7 @@ package final class GatewayServer: @unchecked Sendable {
     ring.close()
     if let http, !http.stop(deadlineSeconds: deadlineSeconds) { return }
     slowLane.stop()
+    functionLane.stop()
     workers.removeAll()
   }
 

@@ -1,3 +1,4 @@
+import Foundation
 import KizunaEngine
 
 /// A write of every row that the chained filters match: all of them and their queued mutations, or none.
@@ -52,6 +53,7 @@ public final class KizunaSyncWriteBuilder: KizunaSyncFilterBuilder {
 public final class KizunaSyncInsertBuilder {
   private let table: KizunaSyncTable
   private let write: Result<RowWrite, any Error>
+  private var isUsed = false
 
   init(_ table: KizunaSyncTable, _ rows: [[String: Any]], _ conflict: RowWrite.Conflict) {
     self.table = table
@@ -63,15 +65,27 @@ public final class KizunaSyncInsertBuilder {
     }
   }
 
+  /// In top-level code the compiler takes `insert(_:)` for this builder even where nothing follows it, and only
+  /// warns of an unused result. A write must not be lost without a word.
+  deinit {
+    guard !isUsed else { return }
+    FileHandle.standardError.write(
+      Data(
+        "KizunaSync: rows for \(table.name) were built and never written: add .execute(), or call from a function\n"
+          .utf8))
+  }
+
   /// The primary keys of the rows written, in the order given; rows left alone as duplicates are left out.
   @discardableResult
   nonisolated(nonsending) public func execute() async throws -> [String] {
+    isUsed = true
     let write = try write.get()
     return try await table.client.call { engine throws(KizunaError) in try write.keys(engine) }
   }
 
   /// Answers the rows as they are then.
   public func select(_ columns: String = "*") -> KizunaSyncWriteSelectBuilder {
+    isUsed = true
     let write = write
     return KizunaSyncWriteSelectBuilder(client: table.client, projection: columns) { try write.get() }
   }

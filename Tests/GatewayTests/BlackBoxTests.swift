@@ -98,6 +98,16 @@ extension ServerTests {
       #expect(refused.body.contains("SOFT_DELETE_VIOLATION"))
     }
 
+    @Test func jsonSentAsAFormIsToldApart() throws {
+      let (_gateway, client) = try start()
+      defer { withExtendedLifetime(_gateway) {} }
+      let answer = try client.request(
+        "POST", "/rest/v1/todos", body: #"{"id":"a","title":"A"}"#,
+        headers: ["Content-Type: application/x-www-form-urlencoded"], isJSON: false)
+      #expect(answer.status == 400)
+      #expect(answer.body.contains("Content-Type: application/json"))
+    }
+
     @Test func functionsRefuseArgumentsThatDoNotFit() throws {
       let (_gateway, client) = try start()
       defer { withExtendedLifetime(_gateway) {} }

@@ -115,7 +115,7 @@ final class CurlClient {
   private final class Sink { var bytes: [UInt8] = [] }
 
   func request(
-    _ method: String, _ path: String, body: String? = nil, headers: [String] = []
+    _ method: String, _ path: String, body: String? = nil, headers: [String] = [], isJSON: Bool = true
   ) throws -> Answer {
     let curl = UnsafeMutableRawPointer(try #require(handle))
     curl_easy_reset(curl)
@@ -125,7 +125,7 @@ final class CurlClient {
     ccurl_set_long(curl, CURLOPT_TIMEOUT, 20)
     if let socket { ccurl_set_string(curl, CURLOPT_UNIX_SOCKET_PATH, socket) }
     var list: UnsafeMutablePointer<curl_slist>?
-    for header in headers + (body == nil ? [] : ["Content-Type: application/json"]) {
+    for header in headers + (body == nil || !isJSON ? [] : ["Content-Type: application/json"]) {
       list = curl_slist_append(list, header)
     }
     defer { curl_slist_free_all(list) }

@@ -71,7 +71,7 @@ final class FastReads {
     }
   }
 
-  /// The shape's key, and behind it the headers; no header value holds the byte between them.
+  /// The shape's key, and behind it the headers. A profile that is served holds no control byte, so the two end where they seem to.
   private func makeKey(_ variant: Variant) {
     key.removeAll()
     key.append(shape.key)
@@ -81,7 +81,8 @@ final class FastReads {
   }
 
   private func addToKey(_ value: UnsafeBufferPointer<UInt8>?) {
-    key.append(3)
+    // A header without a value is judged otherwise than none.
+    key.append(value == nil ? 4 : 3)
     guard let value else { return }
     key.append(value)
     for byte in value { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01B3 }

@@ -2,7 +2,7 @@ import KizunaEngine
 import RESTDialect
 
 extension GatewayServer {
-  /// `/sync/v1/rpc/{name}`. A function may wait for the writer or the network, so it runs on the slow lane.
+  /// `/sync/v1/rpc/{name}`. A function may wait for the writer or the network, so it runs on a lane of its own.
   func serveFunction(
     name: String, query: UnsafeBufferPointer<UInt8>, exchange: HTTPExchange, context: RequestContext
   ) throws(Failure) {
@@ -17,7 +17,7 @@ extension GatewayServer {
     let engine = engine
     let facts = process
     exchange.suspend()
-    let isTaken = slowLane.submit { _ in
+    let isTaken = functionLane.submit { _ in
       do throws(FunctionFault) {
         let answer = try FunctionTable.call(
           name, arguments: arguments, byGet: byGet, engine: engine, writeId: writeId, process: facts)

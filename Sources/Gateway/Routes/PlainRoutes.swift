@@ -74,7 +74,7 @@ extension GatewayServer {
     let version = process.version
     let startedAt = startedAt
     exchange.suspend()
-    let isTaken = slowLane.submit { _ in
+    let isTaken = functionLane.submit { _ in
       do throws(KizunaError) {
         let metrics = try Metrics(
           engine: engine, version: version, startedAt: startedAt, answers: workers.answerCounts())

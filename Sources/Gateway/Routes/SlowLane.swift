@@ -2,8 +2,9 @@ import CSQLite
 import Glibc
 import KizunaEngine
 
-/// A few threads for whatever may take long or block: long reads, and functions that wait for the writer or the
-/// network. First come, first served; each thread has a reader of its own.
+/// A few threads for whatever may take long or block. First come, first served; each thread has a reader of its own.
+/// Long reads have one lane and functions, which wait for the writer or the network, another: neither may hold up
+/// the other kind.
 final class SlowLane: @unchecked Sendable {
   typealias Job = @Sendable (Worker) -> Void
 

@@ -65,6 +65,7 @@ struct TableRead: Sendable {
   func stream(_ worker: Worker, timeoutSeconds: Int, _ exchange: HTTPExchange, _ context: RequestContext) {
     var stream: ResponseStream?
     var isAnswered = false
+    let deadline = monotonicMilliseconds() + Int64(timeoutSeconds) * 1000
     do throws(KizunaError) {
       let session = try worker.session()
       let prepared = try session.prepare(plan, format: format, zone: zone)
@@ -81,7 +82,7 @@ struct TableRead: Sendable {
         },
         write: { piece in
           guard let stream else { return false }
-          return stream.write(piece)
+          return stream.write(piece, deadline: deadline)
         })
       if let stream {
         stream.finish()

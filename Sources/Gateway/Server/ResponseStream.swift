@@ -47,11 +47,19 @@ package final class ResponseStream: @unchecked Sendable {
   package var isClosed: Bool { lock.holding { state != .open } }
 
   /// Queues a chunk, and waits while a mebibyte or more is queued. False when the client is gone or the server
-  /// cuts its streams; the producer then stops.
-  package func write(_ chunk: consuming ByteBuffer) -> Bool {
+  /// cuts its streams; the producer then stops. So it is, and the stream failed, when the client has not taken
+  /// enough at `deadline` (`monotonicMilliseconds`): what the producer holds is not to be held by a slow client.
+  package func write(_ chunk: consuming ByteBuffer, deadline: Int64 = .max) -> Bool {
     let bytes = chunk.take()
     return lock.holding {
-      while state == .open && queued >= Self.writeBound { lock.wait() }
+      while state == .open && queued >= Self.writeBound {
+        let patience = deadline - monotonicMilliseconds()
+        if patience <= 0 {
+          end(.failed)
+        } else {
+          lock.wait(milliseconds: Int(min(patience, 60_000)))
+        }
+      }
       guard state == .open, bytes.count > 0 else {
         free(bytes.baseAddress)
         return state == .open

@@ -106,9 +106,9 @@ package final class Engine: Sendable {
     // Nobody else may open the file before the last job is done.
     withExtendedLifetime(held) {
       closing.close()
-      writer.close()
       keeper.close()
       readers.close()
+      writer.close()
       events.close()
       if let temporaryDirectory { DatabasePlace.remove(temporaryDirectory) }
     }

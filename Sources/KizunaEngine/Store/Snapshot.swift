@@ -105,10 +105,8 @@ final class SnapshotKeeper: @unchecked Sendable {
       // Whoever opens a snapshot while the thread is awake is looked at in the next round, and at the latest after
       // the long wait.
       isAwake.add(1)
-      let snapshots = entries.compactMap(\.snapshot)
       lock.release()
-      var remain = false
-      for snapshot in snapshots where snapshot.release(olderThan: Self.lifetime) { remain = true }
+      let remain = endSnapshots(olderThan: Self.lifetime)
       lock.acquire()
       if isClosed { break }
       if remain {
@@ -122,6 +120,18 @@ final class SnapshotKeeper: @unchecked Sendable {
     lock.release()
   }
 
+  /// Answers whether one is left open. A function of its own: no snapshot is held, and with it a connection, while
+  /// the thread waits.
+  private func endSnapshots(olderThan milliseconds: Int64) -> Bool {
+    var remain = false
+    for snapshot in lock.locked({ entries.compactMap(\.snapshot) })
+    where snapshot.release(olderThan: milliseconds) {
+      remain = true
+    }
+    return remain
+  }
+
+  /// Ends every snapshot: the last checkpoint waits for whoever still reads.
   func close() {
     lock.locked {
       isClosed = true
@@ -129,5 +139,6 @@ final class SnapshotKeeper: @unchecked Sendable {
     }
     thread?.join()
     thread = nil
+    _ = endSnapshots(olderThan: 0)
   }
 }
