@@ -34,6 +34,11 @@ void csqlite_configure(void) {
   sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
 }
 
+void csqlite_strict_quotes(sqlite3 *connection) {
+  sqlite3_db_config(connection, SQLITE_DBCONFIG_DQS_DML, 0, (int *)0);
+  sqlite3_db_config(connection, SQLITE_DBCONFIG_DQS_DDL, 0, (int *)0);
+}
+
 static _Thread_local void *thread_value;
 
 void *csqlite_thread_get(void) { return thread_value; }

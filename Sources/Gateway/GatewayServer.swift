@@ -38,7 +38,9 @@ package final class GatewayServer: @unchecked Sendable {
 
   /// Answers the addresses bound, as they are shown.
   package func start() throws(GatewayStartError) -> [String] {
-    guard slowLane.start(), functionLane.start() else { throw .cannotBind("", reason: "no thread could be started") }
+    guard slowLane.start(), functionLane.start() else {
+      throw .cannotBind("", reason: "no thread could be started")
+    }
     // The HTTP server is owned by self and has stopped its threads before self goes.
     let server = HTTPServer(
       configuration: ServerConfiguration(configuration),

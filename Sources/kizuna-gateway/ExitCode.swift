@@ -28,7 +28,10 @@ struct CommandFailure: Error {
   init(_ error: KizunaError, source: String) {
     switch (error.code, error.sqlstate) {
     case ("CONFIG_INVALID", _): self.init(ConfigurationError(source, error))
-    case ("STORE", "55006"): self.init(.unavailable, Self.sentence(error))
+    case ("STORE", "55006"):
+      self.init(
+        .unavailable,
+        "\(error.message), perhaps a gateway that still runs; stop it, or name another file with --database")
     case ("STORE", _): self.init(.inputOutput, Self.sentence(error))
     default: self.init(.internalFault, Self.sentence(error))
     }

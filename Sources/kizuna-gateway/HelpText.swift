@@ -27,6 +27,10 @@ enum HelpText {
       KIZUNA_CONFIG KIZUNA_LISTEN KIZUNA_DATABASE KIZUNA_API_KEY KIZUNA_REMOTE_URL KIZUNA_PUBLISHABLE_KEY
       KIZUNA_ACCESS_TOKEN KIZUNA_ACCESS_TOKEN_FILE KIZUNA_LOG_LEVEL
 
+    first steps
+      kizuna-gateway &                            serves a demo, the tables lists and todos
+      curl http://localhost:54321/rest/v1/todos   reads one; http://localhost:54321/ lists every address
+
     exit codes
       0 fine, 1 not ready (health), 64 usage, 69 address or database in use, 74 input/output, 78 configuration
 

@@ -27,7 +27,9 @@ struct ServeCommand {
       "kizuna-gateway \(Version.text) listening on \(addresses.joined(separator: ", "))"
         + " · database \(configuration.shownDatabase) · upstream \(configuration.shownUpstream)\n")
     if configuration.isDemo {
-      Log.info("no configuration file: serving the built-in demo, the tables lists and todos")
+      let web = addresses.first { $0.utf8.starts(with: "http:".utf8) }
+      let trial = web.map { "; try curl \($0)/rest/v1/todos" } ?? ""
+      Log.info("no kizuna.json here: serving the built-in demo, the tables lists and todos\(trial)")
     }
     waitForStop(&signals, session)
     stop(server)

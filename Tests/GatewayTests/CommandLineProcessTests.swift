@@ -3,7 +3,7 @@ import Testing
 
 /// The built executable, seen from outside.
 @Suite struct CommandLineProcessTests {
-  private final class Workplace {
+  private final class WorkingDirectory {
     let directory = FileManager.default.temporaryDirectory.appending(path: "kizuna-\(UUID().uuidString)")
     init() throws {
       try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
@@ -54,13 +54,13 @@ import Testing
     ("--config open.json", 69), ("health --url http://127.0.0.1:9", 1), ("health --url nothing", 64),
   ])
   func everyEndHasItsCodeAndOneLine(_ arguments: String, _ code: Int32) throws {
-    let workplace = try Workplace()
-    try workplace.write(#"{"tables": 5}"#, to: "bad.json")
+    let directory = try WorkingDirectory()
+    try directory.write(#"{"tables": 5}"#, to: "bad.json")
     // An address of no interface of any machine (a documentation range).
-    try workplace.write(
+    try directory.write(
       #"{"listen": ["198.51.100.1:9"], "api_key": "k", "database": ":memory:"}"#, to: "open.json")
-    try workplace.write(String(repeating: "junk", count: 4096), to: "junk.sqlite")
-    let result = try workplace.run(arguments.split(separator: " ").map(String.init))
+    try directory.write(String(repeating: "junk", count: 4096), to: "junk.sqlite")
+    let result = try directory.run(arguments.split(separator: " ").map(String.init))
     #expect(result.code == code, "\(result)")
     let lines = result.errors.split(separator: "\n")
     #expect(lines.count == (code == 0 ? 0 : 1), "\(result.errors)")
@@ -68,8 +68,8 @@ import Testing
   }
 
   @Test func theDemoServesUntilASignal() throws {
-    let workplace = try Workplace()
-    let (process, output, _) = try workplace.start(["--listen", "127.0.0.1:0", "--log-level", "error"])
+    let directory = try WorkingDirectory()
+    let (process, output, _) = try directory.start(["--listen", "127.0.0.1:0", "--log-level", "error"])
     let ready = line(output)
     #expect(
       ready.wholeMatch(
@@ -79,12 +79,12 @@ import Testing
         != nil, "\(ready)")
     let address = try #require(ready.firstMatch(of: /http:\S+/)).output
 
-    #expect(try workplace.run(["health", "--url", String(address)]).code == 0)
-    #expect(try workplace.run(["backup", "copy.sqlite"]).code == 0)
-    let second = try workplace.run(["--listen", "127.0.0.1:0"])
+    #expect(try directory.run(["health", "--url", String(address)]).code == 0)
+    #expect(try directory.run(["backup", "copy.sqlite"]).code == 0)
+    let second = try directory.run(["--listen", "127.0.0.1:0"])
     #expect(second.code == 69, "\(second)")
     #expect(second.errors.split(separator: "\n").count == 1)
-    let taken = try workplace.run(["--listen", String(address.dropFirst(7)), "--database", ":memory:"])
+    let taken = try directory.run(["--listen", String(address.dropFirst(7)), "--database", ":memory:"])
     #expect(taken.code == 69, "\(taken)")
     #expect(taken.errors.contains("is in use"))
 
@@ -92,7 +92,7 @@ import Testing
     process.waitUntilExit()
     #expect(process.terminationReason == .exit)
     #expect(process.terminationStatus == 0)
-    #expect(try workplace.run(["health", "--url", String(address)]).code == 1)
-    #expect(try workplace.run(["reset", "--yes"]).code == 0)
+    #expect(try directory.run(["health", "--url", String(address)]).code == 1)
+    #expect(try directory.run(["reset", "--yes"]).code == 0)
   }
 }

@@ -60,7 +60,7 @@ import Testing
   static let addresses: [Case] = [
     Case(#"{"listen": []}"#, "kizuna.json: listen: must name at least one address"),
     Case(#"{"listen": "localhost:1"}"#, "kizuna.json: listen: must be an array, not a text"),
-    Case(#"{"listen": ["54321"]}"#, #"kizuna.json: listen: "54321" has no port"#),
+    Case(#"{"listen": ["54321"]}"#, #"kizuna.json: listen: "54321" has no host"#),
     Case(
       #"{"listen": ["localhost:65536"]}"#,
       #"kizuna.json: listen: "localhost:65536" has no port from 0 to 65535"#),

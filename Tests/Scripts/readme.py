@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""Runs README.md: every `sh` block that is followed by a `json` or `text` block is run against the built-in demo, in
-order, and must print what the second block shows. Ids, times and versions may differ.
+"""Runs README.md: every `sh`, `python` or `swift` block must be followed by a `json` or `text` block; it is run against
+the built-in demo, in order, and must print what that block shows. Ids, times and versions may differ. Blocks marked
+`setup` install, build and test; what they name must be what Tests/run.sh does.
 
     Tests/Scripts/readme.py [--gateway PATH] [--verbose]
 """
 import argparse
+import glob
 import json
 import os
 import re
@@ -42,9 +44,9 @@ def environment():
     return {**clean, "no_proxy": "*"}
 
 
-def run(command, directory):
+def run(command, directory, seconds=30):
     return subprocess.run(command, cwd=directory, env=environment(), stdin=subprocess.DEVNULL, capture_output=True,
-                          text=True, timeout=30, check=False)
+                          text=True, timeout=seconds, check=False)
 
 
 class Demo:
@@ -67,15 +69,56 @@ class Demo:
         return self.process.wait(10)
 
 
+def python_command(text, directory):
+    """With the packages of the step `client-venv`, which must have run."""
+    return [os.path.join(REPOSITORY, ".build", "venv", "bin", "python"), "-c", text]
+
+
+def swift_command(text, directory):
+    """Compiled against the modules and objects of the release build."""
+    build = os.path.join(REPOSITORY, ".build", "release")
+    source, program = os.path.join(directory, "Example.swift"), os.path.join(directory, "program")
+    with open(source, "w", encoding="utf-8") as file:
+        file.write(text)
+    modules = ("KizunaSync", "KizunaEngine", "CSQLite", "CCurl")
+    objects = [path for name in modules for path in glob.glob(os.path.join(build, f"{name}.build", "*.o"))]
+    includes = [f"-I{os.path.join(build, name)}" for name in ("Modules", "CSQLite.build", "CCurl.build")]
+    compiled = run(["swiftc", "-swift-version", "6", "-parse-as-library", "-static-stdlib", "-o", program, source, *includes,
+                    *objects, "-lsqlite3", "-lcurl"], directory, seconds=300)
+    return [program] if compiled.returncode == 0 else ["printf", "%s", compiled.stdout + compiled.stderr]
+
+
+COMMANDS = {"sh": lambda text, directory: ["bash", "-c", text], "python": python_command, "swift": swift_command}
+
+
 def session(checks, blocks, demo, directory):
-    """The commands with an answer shown."""
-    for command, answer in zip(blocks, blocks[1:]):
-        if command["kind"] != "sh" or answer["kind"] not in ("json", "text") or answer["mark"]:
+    """The commands and the answers shown."""
+    for command, answer in zip(blocks, [*blocks[1:], {"kind": "", "mark": None}]):
+        if command["kind"] not in COMMANDS or command["mark"] == "setup":
             continue
         text = command["text"].strip()
-        result = run(["bash", "-c", text.replace(SHOWN_BASE, demo.base)], directory)
-        got = result.stdout or result.stderr
+        if answer["kind"] not in ("json", "text") or answer["mark"]:
+            checks.check(text, False, "the README shows no answer to it")
+            continue
+        arguments = COMMANDS[command["kind"]](text.replace(SHOWN_BASE, demo.base), directory)
+        try:
+            result = run(arguments, directory)
+            got = result.stdout or result.stderr
+        except OSError as error:
+            got = str(error)
         checks.check(text, settled(got) == settled(answer["text"]), f"the README shows {answer['text']} but it prints {got}")
+
+
+def setup(checks, blocks):
+    """What is installed, built and run on a fresh machine is what the tests install, build and run."""
+    text = "".join(block["text"] for block in blocks if block["mark"] == "setup")
+    with open(os.path.join(REPOSITORY, "Tests", "run.sh"), encoding="utf-8") as file:
+        tests = file.read()
+    packages = re.findall(r"\b\S+-dev\b", text)
+    checks.check("the packages installed", packages and all(package in tests for package in packages), text)
+    build = re.search(r"(swift build .*) && .build/release/kizuna-gateway\n", text)
+    checks.check("the build", build and f"{build[1]}\n" in tests, text)
+    checks.check("the tests", "bash Tests/run.sh\n" in text, text)
 
 
 def configurations(checks, blocks, gateway):
@@ -117,6 +160,7 @@ def main():
         finally:
             status = demo.stop()
         checks.equal("exit status after SIGTERM", status, 0)
+    setup(checks, blocks)
     configurations(checks, blocks, gateway)
     return checks.finish()
 

@@ -18,6 +18,9 @@ void csqlite_result_blob_copy(sqlite3_context *context, const void *bytes, int l
 /// Process-wide switches; call once, before the first connection opens.
 void csqlite_configure(void);
 
+/// Takes text in double quotes for a name only: a misspelt one is an error, never a text.
+void csqlite_strict_quotes(sqlite3 *connection);
+
 /// One pointer for each thread.
 void *csqlite_thread_get(void);
 void csqlite_thread_set(void *value);

@@ -17,7 +17,8 @@ extension ServerConfiguration.Address {
     }
     let form = "write localhost:54321, 0.0.0.0:54321, [::1]:54321 or unix:PATH"
     guard let colon = text.utf8.lastIndex(of: UInt8(ascii: ":")) else {
-      throw Malformed(reason: "\"\(text)\" has no port; \(form)")
+      let missing = !text.isEmpty && text.utf8.allSatisfy { 0x30...0x39 ~= $0 } ? "host" : "port"
+      throw Malformed(reason: "\"\(text)\" has no \(missing); \(form)")
     }
     let digits = text[text.utf8.index(after: colon)...]
     guard digits.utf8.count <= 5, !digits.isEmpty, digits.utf8.allSatisfy({ 0x30...0x39 ~= $0 }),

@@ -37,7 +37,9 @@ package final class EventRing: @unchecked Sendable {
 
   /// Calls `listener` with every event from now on, on the thread of the events, after it has been told those kept
   /// since `lastId`. It must not block. Answers the way to stop.
-  package func listen(since lastId: Int64?, _ listener: @escaping @Sendable (Entry) -> Void) -> @Sendable () -> Void {
+  package func listen(since lastId: Int64?, _ listener: @escaping @Sendable (Entry) -> Void)
+    -> @Sendable () -> Void
+  {
     lock.acquire()
     defer { lock.release() }
     if let lastId {
@@ -103,7 +105,8 @@ enum EventText {
       (
         "COLUMN_OVERWRITTEN",
         [
-          JSONMember("table", .string(table)), JSONMember("pk", .string(pk)), JSONMember("column", .string(column)),
+          JSONMember("table", .string(table)), JSONMember("pk", .string(pk)),
+          JSONMember("column", .string(column)),
           JSONMember("loser_value", (try? JSONParser.parse(loser)) ?? .null),
           JSONMember("winner_mutation_id", .string(winner)), JSONMember("conflict_mode", .string(mode)),
         ]

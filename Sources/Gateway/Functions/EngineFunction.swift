@@ -50,7 +50,9 @@ struct FunctionCall: Sendable {
     return value
   }
 
-  func integer(_ name: String, in range: ClosedRange<Int64>, default fallback: Int64? = nil) throws(KizunaError) -> Int64? {
+  func integer(_ name: String, in range: ClosedRange<Int64>, default fallback: Int64? = nil)
+    throws(KizunaError) -> Int64?
+  {
     guard let value = value(name) else { return fallback }
     guard let number = value.int64, range.contains(number) else {
       throw Self.wrong(name, "a whole number from \(range.lowerBound) to \(range.upperBound)")

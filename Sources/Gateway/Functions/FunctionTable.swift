@@ -11,7 +11,8 @@ package enum FunctionTable {
     if byGet && !function.onlyReads { throw .needsPost(name) }
     guard let members = arguments.members else { throw .badArguments(name, "the body must be a JSON object") }
     if !function.takesAny {
-      for member in members where !function.required.contains(member.key) && !function.optional.contains(member.key) {
+      for member in members
+      where !function.required.contains(member.key) && !function.optional.contains(member.key) {
         throw .badArguments(name, "there is no argument \(member.key)")
       }
       for argument in function.required where !members.contains(where: { $0.key == argument }) {
@@ -61,14 +62,17 @@ package enum FunctionTable {
       return .nothing
     },
     "apply_where": EngineFunction(
-      required: ["table", "op", "filters"], optional: ["columns", "transforms", "precondition", "max_affected"],
+      required: ["table", "op", "filters"],
+      optional: ["columns", "transforms", "precondition", "max_affected"],
       call: applyWhere),
     "batch": EngineFunction(required: ["mutations"], call: batch),
     "dismiss_rejection": EngineFunction(required: ["mutation_id"]) { call throws(KizunaError) in
       .value(.bool(try call.engine.dismissRejection(try call.text("mutation_id"))))
     },
     "dismiss_overwrite": EngineFunction(required: ["id"]) { call throws(KizunaError) in
-      guard let id = try call.integer("id", in: 0...Int64.max) else { throw FunctionCall.wrong("id", "a number") }
+      guard let id = try call.integer("id", in: 0...Int64.max) else {
+        throw FunctionCall.wrong("id", "a number")
+      }
       return .value(.bool(try call.engine.dismissOverwrite(id)))
     },
     "checkpoint": EngineFunction(onlyReads: true, call: checkpoint),
@@ -178,12 +182,14 @@ enum StatusAnswer {
     let phase = status.paused || !status.hasRemote ? "offline" : "idle"
     return .object([
       JSONMember("phase", .string(phase)), JSONMember("consecutive_failures", .integer(0)),
-      JSONMember("next_attempt_at", .null), JSONMember("last_success_at", .null), JSONMember("last_error", .null),
+      JSONMember("next_attempt_at", .null), JSONMember("last_success_at", .null),
+      JSONMember("last_error", .null),
       JSONMember("needs_reset", .bool(status.checkpoint.softBlocked)),
       JSONMember("soft_block_reason", optional(status.checkpoint.softBlockReason)),
       JSONMember("outbox_depth", .integer(Int64(status.outboxDepth))),
       JSONMember("oldest_queued_at", optional(status.oldestQueuedAt.map(shownTimestamp))),
-      JSONMember("cursor", .string(status.checkpoint.cursor)), JSONMember("client_id", .string(status.clientId)),
+      JSONMember("cursor", .string(status.checkpoint.cursor)),
+      JSONMember("client_id", .string(status.clientId)),
       JSONMember("owner", optional(status.owner)), JSONMember("buckets", .object(status.buckets)),
       JSONMember("paused", .bool(status.paused)),
       JSONMember("upstream", optional(engine.configuration.remote?.url)),

@@ -172,6 +172,12 @@ struct BodyReader {
   private static func form(_ bytes: UnsafeBufferPointer<UInt8>) throws(Failure) -> Payload {
     let pairs: [QueryPair]
     do throws(DialectError) { pairs = try FormBody.parse(bytes) } catch { throw Failure(error) }
+    // What curl's -d sends of a JSON text, which by itself names no type but a form's.
+    if let first = pairs.first?.key.utf8.first, first == UInt8(ascii: "{") || first == UInt8(ascii: "[") {
+      throw Failure(
+        "PGRST102", "The body looks like JSON but was sent as a form",
+        hint: "Send the header 'Content-Type: application/json'; curl's --json does.")
+    }
     var payload = Payload()
     var row: [JSONValue?] = []
     for pair in pairs {

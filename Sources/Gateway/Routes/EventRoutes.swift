@@ -41,7 +41,9 @@ final class EventListeners: @unchecked Sendable {
     }
     // The first bytes tell the client that it is connected.
     _ = stream.offer(text: ": connected\n\n")
-    let stop = ring.listen(since: lastId) { entry in _ = entry.bytes.withUnsafeBufferPointer { stream.offer($0) } }
+    let stop = ring.listen(since: lastId) { entry in
+      _ = entry.bytes.withUnsafeBufferPointer { stream.offer($0) }
+    }
     lock.locked { if open[id] != nil { open[id] = (stream, stop) } }
   }
 

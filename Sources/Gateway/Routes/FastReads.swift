@@ -177,14 +177,18 @@ struct LocationTemplate {
     var pending = Array(text.utf8[...question])
     var used = Set<Int>()
     // Keys stand in order, each once: a repeated one has its values joined, and its text is found in no pair.
-    for (position, pair) in text.utf8[text.utf8.index(after: question)...].split(separator: UInt8(ascii: "&")).enumerated() {
+    for (position, pair) in text.utf8[text.utf8.index(after: question)...].split(separator: UInt8(ascii: "&"))
+      .enumerated()
+    {
       if position > 0 { pending.append(UInt8(ascii: "&")) }
       guard let index = Self.hole(of: pair, holes, query, except: used) else {
         pending += pair
         continue
       }
       used.insert(index)
-      guard RequestShape.decode(UnsafeBufferPointer(rebasing: query[holes[index].start..<holes[index].end]), into: &literal)
+      guard
+        RequestShape.decode(
+          UnsafeBufferPointer(rebasing: query[holes[index].start..<holes[index].end]), into: &literal)
       else { return nil }
       var value = ByteBuffer(capacity: 64)
       Self.encode(literal, to: &value)
@@ -201,17 +205,22 @@ struct LocationTemplate {
 
   /// The hole whose pair of the query, encoded, is this one.
   private static func hole(
-    of pair: Substring.UTF8View.SubSequence, _ holes: [RequestShape.Hole], _ query: UnsafeBufferPointer<UInt8>,
+    of pair: Substring.UTF8View.SubSequence, _ holes: [RequestShape.Hole],
+    _ query: UnsafeBufferPointer<UInt8>,
     except used: Set<Int>
   ) -> Int? {
     var literal: [UInt8] = []
     for (index, hole) in holes.enumerated() where !used.contains(index) {
       var start = hole.start
-      while start > 0, query[start - 1] != UInt8(ascii: "&"), query[start - 1] != UInt8(ascii: ";") { start -= 1 }
+      while start > 0, query[start - 1] != UInt8(ascii: "&"), query[start - 1] != UInt8(ascii: ";") {
+        start -= 1
+      }
       guard let equals = query[start..<hole.end].firstIndex(of: UInt8(ascii: "=")) else { continue }
       var encoded = ByteBuffer(capacity: 64)
       for range in [start..<equals, (equals + 1)..<hole.end] {
-        guard RequestShape.decode(UnsafeBufferPointer(rebasing: query[range]), into: &literal) else { return nil }
+        guard RequestShape.decode(UnsafeBufferPointer(rebasing: query[range]), into: &literal) else {
+          return nil
+        }
         if range.lowerBound > start { encoded.append(UInt8(ascii: "=")) }
         encode(literal, to: &encoded)
       }

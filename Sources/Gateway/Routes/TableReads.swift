@@ -17,7 +17,8 @@ extension GatewayServer {
       format: try ReadPlanner.format(type),
       zone: try ReadPlanner.zone(preferences.timezone),
       answer: ReadAnswer(
-        type: type, offset: max(window.offset, 0), contentLocation: request.contentLocation(query, maxHeaderBytes: configuration.maxHeaderBytes),
+        type: type, offset: max(window.offset, 0),
+        contentLocation: request.contentLocation(query, maxHeaderBytes: configuration.maxHeaderBytes),
         preferencesApplied: preferences.applied(method: request.method, hasResolutionTarget: false),
         profile: request.context.profile))
     do throws(KizunaError) {

@@ -83,7 +83,7 @@ extension WriteContext {
       }
       return true
     }
-    guard owner != subject, identity.softBlockReason != "identity_changed" else { return false }
+    guard !owner.sameBytes(as: subject), identity.softBlockReason != "identity_changed" else { return false }
     try Meta.set("soft_block", "identity_changed", connection)
     identity.softBlockReason = "identity_changed"
     change.events.append(.resetRequired(reason: "identity_changed"))

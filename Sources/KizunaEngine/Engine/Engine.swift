@@ -1,5 +1,4 @@
 import CSQLite
-import Glibc
 
 /// One open database. Thread-safe; every method may be called from any thread. Those that write block the
 /// caller until the commit is durable, except `submit`, which calls back.
@@ -32,13 +31,15 @@ package final class Engine: Sendable {
   /// file that cannot be opened (sqlstate `58030`; locked by another process: `55006`; disk full: `53100`).
   package static func open(_ configuration: EngineConfiguration) throws(KizunaError) -> Engine {
     try configuration.validate()
+    let place = try DatabasePlace(configuration.databasePath)
     let engine: Engine
     do throws(KizunaError) {
-      engine = try Engine(configuration)
+      engine = try Engine(configuration, at: place)
     } catch {
+      if let directory = place.temporaryDirectory { DatabasePlace.remove(directory) }
       var named = error
-      if error.code == "STORE", let path = configuration.databasePath, !error.message.contains(path) {
-        named.message = "\(path): \(error.message)"
+      if error.code == "STORE", !error.message.contains(place.path) {
+        named.message = "\(place.path): \(error.message)"
       }
       throw named
     }
@@ -46,9 +47,8 @@ package final class Engine: Sendable {
     return engine
   }
 
-  private init(_ configuration: EngineConfiguration) throws(KizunaError) {
+  private init(_ configuration: EngineConfiguration, at place: DatabasePlace) throws(KizunaError) {
     self.configuration = configuration
-    let place = try DatabasePlace(configuration.databasePath)
     databasePath = place.path
     temporaryDirectory = place.temporaryDirectory
     let held = try DatabaseLock(database: place.path)
@@ -102,13 +102,16 @@ package final class Engine: Sendable {
       held = nil
       return taken
     }
-    guard held != nil else { return }
-    closing.close()
-    keeper.close()
-    readers.close()
-    writer.close()
-    events.close()
-    if let temporaryDirectory { DatabasePlace.remove(temporaryDirectory) }
+    guard let held else { return }
+    // Nobody else may open the file before the last job is done.
+    withExtendedLifetime(held) {
+      closing.close()
+      keeper.close()
+      readers.close()
+      writer.close()
+      events.close()
+      if let temporaryDirectory { DatabasePlace.remove(temporaryDirectory) }
+    }
   }
 
   package var isClosed: Bool { closing.isClosed }
@@ -140,7 +143,7 @@ package final class Engine: Sendable {
     let outcome = Box(WriteOutcome())
     writer.submit(
       Writer.Job(
-        isDryRun: plan.dryRun,
+        isDryRun: plan.dryRun, mayFailHalfway: plan.mayFailHalfway,
         body: { context throws(KizunaError) in outcome.value = try context.execute(plan) },
         completion: { error in completion(error.map { .failure($0) } ?? .success(outcome.value)) }))
   }
@@ -156,7 +159,6 @@ package final class Engine: Sendable {
   }
 
   package func apply(_ mutation: Mutation, writeId: String? = nil) throws(KizunaError) {
-    guard !mutation.table.isEmpty, mutation.pk?.isEmpty != true else { throw WriteContext.emptyKey }
     let call = WriteContext.Call(writeId: writeId ?? UUIDText.v7())
     _ = try writer.perform { context throws(KizunaError) in try context.apply(mutation, call) }
   }
@@ -180,9 +182,12 @@ package final class Engine: Sendable {
     writeId: String? = nil
   ) throws(KizunaError) -> [String] {
     guard let table = catalog.table(name) else { throw WriteContext.unknown(name) }
+    try WriteContext.checkWritable(table)
     guard op != .insert else { throw FilterNodes.unsupported("an insert has no rows to match") }
-    try Filter.checkNamesRows(filters)
+    if op == .delete, transforms?.members?.isEmpty == false { throw WriteContext.transformedDelete }
+    if filters.elements?.isEmpty == true { try Filter.checkNamesRows(filters) }
     let filter = try Filter(nodes: filters, table: table)
+    try Filter.checkNamesRows(filters)
     let pairs = columns.map { (column: $0.key, value: Optional($0.value)) }
     let action: WritePlan.Action =
       op == .update ? .update(filter, assignments: pairs, transforms: transforms) : .delete(filter)
@@ -255,136 +260,5 @@ package final class Engine: Sendable {
   /// Events arrive on one thread, one at a time, in emission order. Answers the way to unsubscribe.
   package func subscribe(_ handler: @escaping @Sendable (EngineEvent) -> Void) -> @Sendable () -> Void {
     events.subscribe(handler)
-  }
-}
-
-/// Read sessions for callers without a thread of their own.
-final class ReaderPool: Sendable {
-  // Pages are copied, not mapped: what a reader maps would count as its memory up to the whole file.
-  static let cacheKiB = 10240
-
-  private final class Idle: @unchecked Sendable {
-    var sessions: [ReadSession] = []
-  }
-
-  private let path: String
-  private let closing: Closing
-  private let commits: AtomicWord
-  private let keeper: SnapshotKeeper
-  private let idle = Guarded(Idle())
-
-  init(path: String, closing: Closing, commits: AtomicWord, keeper: SnapshotKeeper) {
-    self.path = path
-    self.closing = closing
-    self.commits = commits
-    self.keeper = keeper
-  }
-
-  func with<Value>(_ body: (ReadSession) throws(KizunaError) -> Value) throws(KizunaError) -> Value {
-    let session: ReadSession
-    if let waiting = idle.with({ $0.sessions.popLast() }) {
-      session = waiting
-    } else {
-      session = try ReadSession(
-        path: path, cacheKiB: 2048, closing: closing, commits: commits, keeper: keeper)
-    }
-    defer {
-      idle.with { if !closing.isClosed, $0.sessions.count < 4 { $0.sessions.append(session) } }
-    }
-    return try body(session)
-  }
-
-  func close() { idle.with { $0.sessions.removeAll() } }
-}
-
-/// Where the database file lies.
-struct DatabasePlace {
-  let path: String
-  /// A directory of this process alone, to be removed at the end.
-  let temporaryDirectory: String?
-
-  init(_ configured: String?) throws(KizunaError) {
-    guard configured == nil || configured == ":memory:" else {
-      path = configured ?? ""
-      temporaryDirectory = nil
-      return
-    }
-    let parent = Environment.value("TMPDIR") ?? "/tmp"
-    var template = Array("\(parent)/kizuna-XXXXXX".utf8CString)
-    guard template.withUnsafeMutableBufferPointer({ $0.baseAddress.flatMap { mkdtemp($0) } }) != nil else {
-      throw KizunaError(
-        "STORE", sqlstate: "58030", "could not make a directory in \(parent): \(SystemError.text)",
-        hint: "Set TMPDIR to a directory that can be written.")
-    }
-    let directory = template.withUnsafeBufferPointer {
-      String(decoding: $0.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
-    }
-    temporaryDirectory = directory
-    path = directory + "/kizuna.sqlite"
-  }
-
-  /// Makes the file before SQLite does, so that nobody else may ever read it.
-  func createFile() throws(KizunaError) {
-    let descriptor = Glibc.open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
-    guard descriptor >= 0 else {
-      throw KizunaError(
-        "STORE", sqlstate: errno == ENOSPC ? "53100" : "58030",
-        "could not open \(path): \(SystemError.text)",
-        hint: "Check that the database's directory exists and can be written.")
-    }
-    Glibc.close(descriptor)
-  }
-
-  static func remove(_ directory: String) {
-    for suffix in ["", "-wal", "-shm", "-lock"] { unlink("\(directory)/kizuna.sqlite\(suffix)") }
-    rmdir(directory)
-  }
-}
-
-extension EngineConfiguration {
-  /// Gone at the end.
-  var isThrowaway: Bool { databasePath == nil || databasePath == ":memory:" }
-
-  /// `CONFIG_INVALID` naming the field. What tables declare is checked when they are read.
-  package func validate() throws(KizunaError) {
-    if let clientId, !RowKey.isUUIDShaped(clientId) {
-      throw KizunaError("CONFIG_INVALID", "client_id: \"\(clientId)\" is no uuid")
-    }
-    if let remote { try remote.validate() }
-    for (index, entry) in tables.enumerated()
-    where tables[..<index].contains(where: { $0.name.sameBytes(as: entry.name) }) {
-      throw KizunaError("CONFIG_INVALID", "tables.\(entry.name): declared twice")
-    }
-    if remote != nil {
-      let synced = tables.filter { $0.table.syncMode != .localOnly }
-      if synced.count > 64 {
-        throw KizunaError(
-          "CONFIG_INVALID", "tables: \(synced.count) synced tables, and one pull carries at most 64")
-      }
-      for entry in synced where !Self.isWireName(entry.name) {
-        throw KizunaError(
-          "CONFIG_INVALID",
-          "tables.\(entry.name): the wire carries names of lowercase letters, digits and _ only",
-          hint: "Rename the table, or make it local-only.")
-      }
-    }
-  }
-
-  private static func isWireName(_ name: String) -> Bool {
-    guard let first = name.utf8.first, (0x61...0x7A).contains(first) else { return false }
-    return name.utf8.allSatisfy { (0x61...0x7A).contains($0) || (0x30...0x39).contains($0) || $0 == 0x5F }
-  }
-}
-
-extension EngineConfiguration.Remote {
-  func validate() throws(KizunaError) {
-    if url.isEmpty { throw KizunaError("CONFIG_INVALID", "remote.url is missing") }
-    if publishableKey.isEmpty { throw KizunaError("CONFIG_INVALID", "remote.publishable_key is missing") }
-    guard RemoteAddress.isAllowed(url) else {
-      throw KizunaError(
-        "CONFIG_INVALID", "remote.url: \(url) is neither https nor http to a host of this network",
-        hint:
-          "Use https; http is for loopback, private and link-local addresses, .local and single-label names.")
-    }
   }
 }

@@ -22,7 +22,7 @@ struct DecodedPlan {
     read.order = try Self.orders(plan["orders"], table)
     read.limit = try Self.window(plan["limit"], "limit")
     read.offset = try Self.window(plan["offset"], "offset")
-    read.includeHidden = plan["includeDeleted"]?.boolean ?? false
+    read.includeHidden = try Self.flag(plan["includeDeleted"], "includeDeleted") ?? false
     switch plan["count"] {
     case nil, .null?, .bool(false)?: break
     default: read.wantsCount = true
@@ -34,6 +34,12 @@ struct DecodedPlan {
       self.cardinality = cardinality
     }
     try decodeProjection(plan["projection"], table)
+  }
+
+  private static func flag(_ value: JSONValue?, _ name: String) throws(KizunaError) -> Bool? {
+    guard let value, !value.isNull else { return nil }
+    guard let flag = value.boolean else { throw FilterNodes.malformed("\(name) is true or false") }
+    return flag
   }
 
   private static func window(_ value: JSONValue?, _ name: String) throws(KizunaError) -> Int? {
@@ -63,8 +69,8 @@ struct DecodedPlan {
       }
       result.append(
         OrderBy(
-          ColumnPath(column), descending: item["ascending"]?.boolean == false,
-          nullsFirst: item["nullsFirst"]?.boolean ?? item["nulls_first"]?.boolean))
+          ColumnPath(column), descending: try flag(item["ascending"], "ascending") == false,
+          nullsFirst: try flag(item["nullsFirst"] ?? item["nulls_first"], "nullsFirst")))
     }
     return result
   }

@@ -1,13 +1,20 @@
 /// Turns a filter tree into SQL in three-valued logic, with its operands as parameters.
 ///
-/// Trees are written balanced: SQLite bounds the depth of an expression to 1,000, and a chain of ANDs is as deep
-/// as it is long.
+/// SQLite bounds the depth of an expression to 1,000, where a chain of ANDs is as deep as it is long, and its
+/// parser's stack to 100, of which each pair of parentheses takes three. So negations are pushed down to the tests,
+/// chains of one word are joined, and long ones are cut into pieces within pieces.
 struct FilterCompiler {
   let relation: TableSchema
   var zone: Zone = .utc
   /// The Swift API matches patterns against the text of any scalar; over HTTP only text has `LIKE`.
   var matchesAnyText = false
   var text = SQLText()
+  private var nesting = 0
+
+  /// Parentheses around a test: what SQLite's parser has room for beside the statement around it.
+  private static let nestingLimit = 20
+  /// Members of one pair of parentheses: with `nestingLimit` it bounds the depth of the expression.
+  private static let chainLimit = 32
 
   init(_ relation: TableSchema, zone: Zone = .utc, matchesAnyText: Bool = false) {
     self.relation = relation
@@ -15,35 +22,74 @@ struct FilterCompiler {
     self.matchesAnyText = matchesAnyText
   }
 
-  mutating func compile(_ filter: Filter) throws(KizunaError) {
+  mutating func compile(_ filter: Filter) throws(KizunaError) { try compile(filter, isNegated: false) }
+
+  /// Under a negation `and` and `or` change places, which three-valued logic allows as two-valued does.
+  private mutating func compile(_ filter: Filter, isNegated: Bool) throws(KizunaError) {
     switch filter {
-    case .and(let parts): try join(parts[...], " AND ", empty: "1")
-    case .or(let parts): try join(parts[...], " OR ", empty: "0")
-    case .not(let part):
-      text.append("NOT (")
-      try compile(part)
-      text.append(")")
+    case .and, .or:
+      let (parts, isAnd) = Self.members(of: filter, isNegated: isNegated)
+      try chain(parts[...], isAnd ? " AND " : " OR ", empty: isAnd ? "1" : "0") {
+        compiler, part throws(KizunaError) in
+        try compiler.compile(part.filter, isNegated: part.isNegated)
+      }
+    case .not(let part): try compile(part, isNegated: !isNegated)
     case .test(let path, let test):
+      text.append(isNegated ? "NOT (" : "(")
       try compile(test, on: try ColumnExpression(path, in: relation))
-    case .search(let query, let columns): try compileSearch(query, columns)
+      text.append(")")
+    case .search(let query, let columns):
+      if isNegated { text.append("NOT ") }
+      try compileSearch(query, columns)
     case .unknown: text.append("NULL")
     }
   }
 
-  private mutating func join(
-    _ parts: ArraySlice<Filter>, _ word: String, empty: String
+  private struct Member {
+    var filter: Filter
+    var isNegated: Bool
+  }
+
+  /// The members of a conjunction or disjunction, those of a like one inside it being its own.
+  private static func members(of filter: Filter, isNegated: Bool) -> (parts: [Member], isAnd: Bool) {
+    var isAnd = false
+    if case .and = filter { isAnd = true }
+    isAnd = isAnd != isNegated
+    var parts: [Member] = []
+    var rest = [Member(filter: filter, isNegated: isNegated)]
+    while let member = rest.popLast() {
+      switch (member.filter, isAnd != member.isNegated) {
+      case (.and(let inner), true), (.or(let inner), false):
+        rest.append(contentsOf: inner.reversed().map { Member(filter: $0, isNegated: member.isNegated) })
+      case (.not(let inner), _): rest.append(Member(filter: inner, isNegated: !member.isNegated))
+      default: parts.append(member)
+      }
+    }
+    return (parts, isAnd)
+  }
+
+  private mutating func chain<Part>(
+    _ parts: ArraySlice<Part>, _ word: String, empty: String,
+    _ write: (inout FilterCompiler, Part) throws(KizunaError) -> Void
   ) throws(KizunaError) {
     guard parts.count > 1 else {
       guard let only = parts.first else { return text.append(empty) }
-      text.append("(")
-      try compile(only)
-      return text.append(")")
+      return try write(&self, only)
     }
-    let middle = parts.startIndex + parts.count / 2
+    nesting += 1
+    defer { nesting -= 1 }
+    guard nesting <= Self.nestingLimit else {
+      throw KizunaError(
+        "LOCAL_UNSUPPORTED", sqlstate: "PGRST100",
+        "the filter nests and/or more than \(Self.nestingLimit) deep",
+        hint: "Write the conditions side by side.")
+    }
+    let size = parts.count <= Self.chainLimit ? 1 : (parts.count + Self.chainLimit - 1) / Self.chainLimit
     text.append("(")
-    try join(parts[..<middle], word, empty: empty)
-    text.append(word)
-    try join(parts[middle...], word, empty: empty)
+    for start in stride(from: parts.startIndex, to: parts.endIndex, by: size) {
+      if start > parts.startIndex { text.append(word) }
+      try chain(parts[start..<min(start + size, parts.endIndex)], word, empty: empty, write)
+    }
     text.append(")")
   }
 
@@ -143,25 +189,13 @@ struct FilterCompiler {
   private mutating func each(
     _ tests: [Test?], all: Bool, _ column: ColumnExpression
   ) throws(KizunaError) {
-    try each(tests[...], all ? " AND " : " OR ", empty: all ? "1" : "0", column)
-  }
-
-  private mutating func each(
-    _ tests: ArraySlice<Test?>, _ word: String, empty: String, _ column: ColumnExpression
-  ) throws(KizunaError) {
-    guard tests.count > 1 else {
-      guard let only = tests.first else { return text.append(empty) }
-      guard let test = only else { return text.append("NULL") }
-      text.append("(")
-      try compile(test, on: column)
-      return text.append(")")
+    try chain(tests[...], all ? " AND " : " OR ", empty: all ? "1" : "0") {
+      compiler, test throws(KizunaError) in
+      guard let test else { return compiler.text.append("NULL") }
+      compiler.text.append("(")
+      try compiler.compile(test, on: column)
+      compiler.text.append(")")
     }
-    let middle = tests.startIndex + tests.count / 2
-    text.append("(")
-    try each(tests[..<middle], word, empty: empty, column)
-    text.append(word)
-    try each(tests[middle...], word, empty: empty, column)
-    text.append(")")
   }
 
   private func elements(_ literal: String) throws(KizunaError) -> [String?] {
@@ -286,17 +320,7 @@ struct FilterCompiler {
     }
     guard !tests.isEmpty else { return text.append("0") }
     for _ in tests { text.parameters.append(Parameter(value: .text(query), reader: nil)) }
-    appendBalanced(tests[...])
-  }
-
-  private mutating func appendBalanced(_ tests: ArraySlice<String>) {
-    guard tests.count > 1 else { return text.append(tests.first ?? "0") }
-    let middle = tests.startIndex + tests.count / 2
-    text.append("(")
-    appendBalanced(tests[..<middle])
-    text.append(" OR ")
-    appendBalanced(tests[middle...])
-    text.append(")")
+    try chain(tests[...], " OR ", empty: "0") { compiler, test in compiler.text.append(test) }
   }
 
   // MARK: Arrays, JSON, truth

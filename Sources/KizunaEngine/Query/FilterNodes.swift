@@ -91,6 +91,9 @@ struct FilterNodes {
     let test = try operation(kind, node)
     guard table.index(of: column) != nil else {
       try checkAbsent(column)
+      if case .pattern(let pattern, let text) = test, pattern == .match || pattern == .imatch {
+        _ = try RegularExpression(text, caseInsensitive: pattern == .imatch)
+      }
       return Self.overAbsent(test)
     }
     return .test(ColumnPath(column), test)

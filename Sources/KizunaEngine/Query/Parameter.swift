@@ -62,11 +62,8 @@ enum LiteralReader: Sendable {
       return value
     case .boolean:
       return .bool(try ColumnType.boolean.stored(literal: literal, zone: .utc) == .integer(1))
-    case .json:
-      guard let value = try? JSONParser.parse(literal) else {
-        throw .refused("22P02", "invalid input syntax for type json")
-      }
-      return value
+    // Values of several kinds were met: what is no JSON can only be one of the texts.
+    case .json: return (try? JSONParser.parse(literal)) ?? .string(literal)
     case .text, nil: return .string(literal)
     }
   }

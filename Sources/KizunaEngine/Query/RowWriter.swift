@@ -181,7 +181,9 @@ final class RowWriter: Sendable {
       buffer.appendJSON(string: columns[index].name)
       buffer.append(UInt8(ascii: ":"))
       let opening = value.bytes.first
-      if opening == UInt8(ascii: "{") || opening == UInt8(ascii: "["), let parsed = try? JSONParser.parse(value.bytes) {
+      if opening == UInt8(ascii: "{") || opening == UInt8(ascii: "["),
+        let parsed = try? JSONParser.parse(value.bytes)
+      {
         buffer.append(json: parsed.strippingNulls)
       } else {
         buffer.append(value.bytes)

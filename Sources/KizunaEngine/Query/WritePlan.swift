@@ -49,6 +49,20 @@ package struct WritePlan: Sendable {
   }
 }
 
+extension WritePlan {
+  /// Whether something of it may be refused after something of it has been written.
+  var mayFailHalfway: Bool {
+    if maxAffected != nil || singular || atMostOne || table.learnsColumns { return true }
+    switch action {
+    // The statement finds and removes the rows at once; what follows only adds entries.
+    case .delete: return table.hidden != nil
+    // All checks stand before the row; a returned row could fail in a cast.
+    case .insert(_, let rows, .refuse): return rows.count != 1 || returnsRows
+    default: return true
+    }
+  }
+}
+
 /// What a write did.
 package struct WriteOutcome: Sendable {
   /// Row-key texts: payload order for an insert, key order otherwise. Rows left alone by `ignore` are left out.

@@ -15,6 +15,7 @@ struct ConfiguredTable {
       throw Self.invalid("tables: a table needs a name without NUL")
     }
     learnsColumns = table.columns == nil
+    try Self.checkKeyNames(table, of: name)
     var columns: [ColumnSchema] = []
     var foreignKeys = table.foreignKeys
     for (column, text) in table.columns ?? table.key.map({ ($0, "") }) {
@@ -65,14 +66,7 @@ struct ConfiguredTable {
     guard !columns.isEmpty || table.syncMode == .localOnly && learnsColumns else {
       throw Self.invalid("\(path).columns: a table needs at least one column")
     }
-    if key.isEmpty, table.syncMode != .localOnly {
-      throw Self.invalid("\(path).key: only a local-only table may have an empty key")
-    }
-    for (index, column) in key.enumerated() {
-      if column.isEmpty { throw Self.invalid("\(path).key: a key column needs a name") }
-      if key[..<index].contains(where: { $0.sameBytes(as: column) }) {
-        throw Self.invalid("\(path).key: \(column) stands there twice")
-      }
+    for column in key {
       guard let schema = find(column) else { throw Self.invalid("\(path).key: there is no column \(column)") }
       if table.syncMode != .localOnly { try checkKeyType(schema, path) }
     }
@@ -86,6 +80,21 @@ struct ConfiguredTable {
       throw Self.invalid("\(path).soft_delete_column: there is no column \(column)")
     }
     try checkAttachments(path)
+  }
+
+  private static func checkKeyNames(_ table: EngineConfiguration.Table, of name: String) throws(KizunaError) {
+    let path = "tables.\(name).key"
+    if table.key.isEmpty, table.syncMode != .localOnly {
+      throw invalid("\(path): only a local-only table may have an empty key")
+    }
+    for (index, column) in table.key.enumerated() {
+      if column.isEmpty || column.utf8.contains(0) {
+        throw invalid("\(path): a key column needs a name without NUL")
+      }
+      if table.key[..<index].contains(where: { $0.sameBytes(as: column) }) {
+        throw invalid("\(path): \(column) stands there twice")
+      }
+    }
   }
 
   private func find(_ name: String) -> ColumnSchema? { columns.first { $0.name.sameBytes(as: name) } }

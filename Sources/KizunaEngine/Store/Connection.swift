@@ -24,6 +24,7 @@ final class Connection {
     }
     handle = raw
     sqlite3_extended_result_codes(raw, 1)
+    csqlite_strict_quotes(raw)
     sqlite3_busy_timeout(raw, 5000)
   }
 
@@ -83,6 +84,8 @@ final class Connection {
   func forgetStatements() { statements.removeAll() }
 
   var lastInsertedRow: Int64 { sqlite3_last_insert_rowid(handle) }
+  /// Rows written since the connection opened.
+  var totalChanges: Int64 { Int64(sqlite3_total_changes64(handle)) }
   /// False inside a transaction.
   var isAutocommit: Bool { sqlite3_get_autocommit(handle) != 0 }
 }

@@ -8,7 +8,7 @@ final class DatabaseLock: Sendable {
   private let path: String
 
   init(database: String) throws(KizunaError) {
-    path = database + "-lock"
+    path = Self.resolved(database) + "-lock"
     while true {
       let descriptor = Glibc.open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
       guard descriptor >= 0 else {
@@ -32,6 +32,13 @@ final class DatabaseLock: Sendable {
       }
       close(descriptor)
     }
+  }
+
+  /// SQLite opens what a link points at, so that is what is locked.
+  private static func resolved(_ path: String) -> String {
+    guard let found = realpath(path, nil) else { return path }
+    defer { free(found) }
+    return String(cString: found)
   }
 
   deinit {

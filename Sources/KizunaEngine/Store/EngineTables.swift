@@ -20,6 +20,7 @@ enum EngineTables {
       precondition TEXT, attempts INTEGER NOT NULL DEFAULT 0, in_flight INTEGER NOT NULL DEFAULT 0,
       created_at TEXT NOT NULL, batch_id TEXT, hlc TEXT,
       base_id INTEGER NOT NULL);
+    CREATE INDEX IF NOT EXISTS _kizunasync_outbox_in_flight ON _kizunasync_outbox(seq) WHERE in_flight = 1;
     CREATE INDEX IF NOT EXISTS _kizunasync_outbox_base ON _kizunasync_outbox(base_id);
     CREATE TABLE IF NOT EXISTS _kizunasync_base(
       id INTEGER PRIMARY KEY, "table" TEXT NOT NULL, pk TEXT NOT NULL, row TEXT, deleted_at TEXT,
@@ -28,7 +29,9 @@ enum EngineTables {
       "table" TEXT NOT NULL, pk TEXT NOT NULL, at TEXT NOT NULL, PRIMARY KEY("table", pk)) WITHOUT ROWID;
     CREATE VIEW IF NOT EXISTS _kizunasync_tombstones AS
       SELECT "table", pk, at, 'server' AS origin FROM _kizunasync_server_tombstones
-      UNION ALL SELECT "table", pk, deleted_at, 'local' FROM _kizunasync_base WHERE deleted_at IS NOT NULL;
+      UNION ALL SELECT "table", pk, deleted_at, 'local' FROM _kizunasync_base AS b
+        WHERE deleted_at IS NOT NULL AND NOT EXISTS (
+          SELECT 1 FROM _kizunasync_server_tombstones AS s WHERE s."table" = b."table" AND s.pk = b.pk);
     CREATE TABLE IF NOT EXISTS _kizunasync_rejections(
       id INTEGER PRIMARY KEY AUTOINCREMENT, mutation_id TEXT NOT NULL UNIQUE, write_id TEXT,
       "table" TEXT NOT NULL, pk TEXT NOT NULL, kind TEXT NOT NULL, reason TEXT NOT NULL,

@@ -34,7 +34,8 @@ struct Migration {
 
   private func takenTables() throws(KizunaError) -> Set<String> {
     let statement = try connection.prepare("SELECT name FROM sqlite_schema")
-    var names: Set<String> = []
+    // A table of this name would hide SQLite's function, which the engine reads lists with.
+    var names: Set<String> = ["json_each"]
     while try statement.step() { names.insert(SQLName.folded(statement.text(0) ?? "")) }
     return names
   }
@@ -127,6 +128,12 @@ struct Migration {
       try connection.execute(
         "ALTER TABLE \(SQLName.quoted(known.sqlName)) ADD COLUMN \(SQLName.quoted(column.sqlName)) "
           + column.type.affinity)
+      // As upstream, rows that are there get the default.
+      if case .literal(let literal)? = column.defaultValue {
+        let value = try column.type.stored(literal: literal, zone: .utc)
+        try connection.run(
+          "UPDATE \(SQLName.quoted(known.sqlName)) SET \(SQLName.quoted(column.sqlName)) = ?", value)
+      }
     }
     if !changes.isEmpty { try rebuild(schema, known, changes) }
     for index in columns.indices { try keep(schema, index) }
@@ -152,7 +159,9 @@ struct Migration {
     _ schema: TableSchema, _ known: SchemaRegistry.Table, _ changes: [(index: Int, from: ColumnType)]
   ) throws(KizunaError) {
     let scratch = EngineTables.prefix + "rebuild"
-    let hidden = known.columns.filter { old in !schema.columns.contains { $0.sqlName == old.sqlName } }
+    let hidden = known.columns.filter { old in
+      !schema.columns.contains { $0.sqlName.sameBytes(as: old.sqlName) }
+    }
     try connection.execute(try Self.createStatement(schema, name: scratch, hidden: hidden))
     let names = (schema.columns.map(\.sqlName) + hidden.map(\.sqlName)).map(SQLName.quoted).joined(
       separator: ",")
@@ -190,7 +199,11 @@ struct Migration {
       let back = try cast.withRaw { raw throws(KizunaError) in try to.cast(raw, to: from, zone: .utc) }
       if back == value { return cast }
     } catch {
-      // Told below, with the column's name.
+      // Between some types there is no cast, as between two enums: then the text may do.
+      let text = RowText.shown(value, from)
+      if let read = try? to.stored(literal: text, zone: .utc), RowText.shown(read, to).sameBytes(as: text) {
+        return read
+      }
     }
     throw KizunaError(
       "CONFIG_INVALID",
@@ -202,7 +215,7 @@ struct Migration {
   // MARK: Indexes
 
   private func bringIndexes(_ schema: TableSchema) throws(KizunaError) {
-    let prefix = "\(EngineTables.prefix)index_\(schema.sqlName)_"
+    let prefix = "\(EngineTables.prefix)index_"
     var wanted: Set<String> = []
     for list in schema.indexes + schema.unique {
       let columns = list.compactMap { schema.column($0)?.sqlName }
@@ -213,7 +226,8 @@ struct Migration {
           "tables.\(schema.name): an index or unique list names an unknown column among (\(list.joined(separator: ", ")))"
         )
       }
-      let name = prefix + columns.joined(separator: "_")
+      // Quoted, so that no two lists share a name: (a_b) and (a, b).
+      let name = prefix + ([schema.sqlName] + columns).map(SQLName.quoted).joined(separator: ".")
       wanted.insert(SQLName.folded(name))
       try connection.execute(
         "CREATE INDEX IF NOT EXISTS \(SQLName.quoted(name)) ON \(SQLName.quoted(schema.sqlName))"

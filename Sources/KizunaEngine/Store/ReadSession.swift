@@ -50,10 +50,13 @@ package final class ReadSession {
   ) throws(KizunaError) -> PreparedRead {
     let compiler = ReadCompiler(relation: plan.relation, zone: zone, matchesAnyText: matchesAnyText)
     let compiled = try compiler.compile(plan)
-    return PreparedRead(
-      compiled, statement: try connection.cached(compiled.sql),
-      count: try compiled.countSQL.map { sql throws(KizunaError) in try connection.cached(sql) },
-      format: format, zone: zone, limit: plan.limit, offset: plan.offset)
+    // In a snapshot as new as the plan's relation: an older one may lack a column that has just been learnt.
+    return try snapshot.read { () throws(KizunaError) -> PreparedRead in
+      PreparedRead(
+        compiled, statement: try connection.cached(compiled.sql),
+        count: try compiled.countSQL.map { sql throws(KizunaError) in try connection.cached(sql) },
+        format: format, zone: zone, limit: plan.limit, offset: plan.offset)
+    }
   }
 
   /// Appends the answer to `buffer`. Count and rows come from one snapshot.
@@ -149,94 +152,4 @@ package final class ReadSession {
     writer.end(&buffer)
     _ = write(buffer)
   }
-}
-
-/// A compiled read with its values, for the session that made it.
-package final class PreparedRead {
-  let statement: Statement
-  let count: Statement?
-  let writer: RowWriter
-  private let sql: String
-  private var parameters: [Parameter]
-  private let zone: Zone
-  private var limit: Int64
-  private var offset: Int64
-
-  init(
-    _ compiled: CompiledRead, statement: Statement, count: Statement?, format: RowFormat, zone: Zone,
-    limit: Int?, offset: Int?
-  ) {
-    self.statement = statement
-    self.count = count
-    self.zone = zone
-    writer = RowWriter(columns: compiled.outputs, format: format, zone: zone)
-    sql = compiled.windowSQL
-    parameters = compiled.parameters
-    self.limit = Int64(limit ?? -1)
-    self.offset = Int64(offset ?? 0)
-  }
-
-  var windowSQL: String { sql }
-  var values: [SQLValue] { parameters.map(\.value) }
-
-  package var wantsCount: Bool { count != nil }
-
-  /// Whether the parameters are just this many literals of the request, in the order of the filters.
-  package func takesLiterals(_ count: Int) -> Bool {
-    parameters.count == count && parameters.allSatisfy { $0.reader != nil }
-  }
-
-  /// Replaces a literal of the filter. Each must be given anew before the next run.
-  package func rebind(literal: String, at position: Int) throws(KizunaError) {
-    guard let reader = parameters[position].reader else { return }
-    parameters[position].value = try reader.value(of: literal, zone: zone)
-  }
-
-  package func rebind(limit: Int?, offset: Int?) {
-    self.limit = Int64(limit ?? -1)
-    self.offset = Int64(offset ?? 0)
-  }
-
-  func bindWindow() { bindWindow(to: statement) }
-
-  func bindWindow(to statement: Statement) {
-    statement.reset()
-    for index in parameters.indices { statement.bind(Int32(index + 1), parameters[index].value) }
-    statement.bind(Int32(parameters.count + 1), .integer(limit))
-    statement.bind(Int32(parameters.count + 2), .integer(offset))
-  }
-}
-
-/// Interrupts a connection's statement once a moment has passed. SQLite asks every few thousand steps of its
-/// machine, on the thread that runs the statement.
-final class Deadline {
-  private let moment = UnsafeMutablePointer<Int64>.allocate(capacity: 1)
-  private let connection: Connection
-
-  init(_ connection: Connection) {
-    self.connection = connection
-    moment.initialize(to: 0)
-    sqlite3_progress_handler(
-      connection.handle, 4000,
-      { context in
-        guard let moment = context?.assumingMemoryBound(to: Int64.self).pointee, moment != 0 else { return 0 }
-        return monotonicMilliseconds() > moment ? 1 : 0
-      }, moment)
-  }
-
-  deinit {
-    sqlite3_progress_handler(connection.handle, 0, nil, nil)
-    moment.deallocate()
-  }
-
-  func arm(milliseconds: Int) { moment.pointee = monotonicMilliseconds() + Int64(milliseconds) }
-  func disarm() { moment.pointee = 0 }
-}
-
-/// Whether the engine has been closed.
-final class Closing: Sendable {
-  static let error = KizunaError("ENGINE_UNAVAILABLE", "the engine is closed")
-  private let flag = AtomicWord()
-  var isClosed: Bool { flag.value != 0 }
-  func close() { flag.add(1) }
 }

@@ -123,9 +123,11 @@ final class SnapshotKeeper: @unchecked Sendable {
   /// Answers whether one is left open. A function of its own: no snapshot is held, and with it a connection, while
   /// the thread waits.
   private func endSnapshots(olderThan milliseconds: Int64) -> Bool {
-    let snapshots = lock.locked { entries.compactMap(\.snapshot) }
     var remain = false
-    for snapshot in snapshots where snapshot.release(olderThan: milliseconds) { remain = true }
+    for snapshot in lock.locked({ entries.compactMap(\.snapshot) })
+    where snapshot.release(olderThan: milliseconds) {
+      remain = true
+    }
     return remain
   }
 

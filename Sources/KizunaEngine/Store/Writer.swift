@@ -8,6 +8,9 @@ final class Writer: Sendable {
   struct Job: @unchecked Sendable {
     /// Undo even what succeeded.
     var isDryRun = false
+    /// Whether it may throw when it has already written something. One that may not needs no savepoint, for which
+    /// SQLite copies every page that the job changes.
+    var mayFailHalfway = true
     var body: (WriteContext) throws(KizunaError) -> Void
     /// Runs on the writer thread; nil when the job's commit is durable (or its dry run over).
     var completion: @Sendable (KizunaError?) -> Void
@@ -116,7 +119,9 @@ final class Writer: Sendable {
   private static func runOne(
     _ job: Job, _ context: WriteContext, _ changes: inout [WriteContext.Change]
   ) throws(KizunaError) -> KizunaError? {
-    try context.connection.run("SAVEPOINT job")
+    let isGuarded = job.isDryRun || job.mayFailHalfway
+    if isGuarded { try context.connection.run("SAVEPOINT job") }
+    let changesBefore = context.connection.totalChanges
     let before = context.beginJob()
     var failure: KizunaError?
     do throws(KizunaError) {
@@ -128,12 +133,17 @@ final class Writer: Sendable {
       throw failure ?? KizunaError("STORE", sqlstate: "XX000", "the transaction was lost")
     }
     if failure != nil || job.isDryRun {
-      try context.connection.run("ROLLBACK TO job")
+      if isGuarded {
+        try context.connection.run("ROLLBACK TO job")
+      } else if let failure, context.connection.totalChanges != changesBefore {
+        // It was not to fail here, and what it wrote cannot be told from the others' work.
+        throw failure
+      }
       context.undoJob(to: before)
     } else {
       changes.append(context.change)
     }
-    try context.connection.run("RELEASE job")
+    if isGuarded { try context.connection.run("RELEASE job") }
     return failure
   }
 }

@@ -31,16 +31,14 @@ struct RowBuilder {
       columns.append(index)
     }
     self.columns = columns
-    if case .owner(let name) = table.bucket, let owner = identity.owner, let index = table.index(of: name),
-      !columns.contains(index)
-    {
+    if case .owner(let name) = table.bucket, let owner = identity.owner, let index = table.index(of: name) {
       self.owner = (index, try table.columns[index].type.stored(json: .string(owner), zone: .utc))
     } else {
       owner = nil
     }
     mintsKey =
       table.key.count == 1 && table.columns[table.key[0]].name.sameBytes(as: "id")
-      && !columns.contains(table.key[0]) && Self.takesUUID(table.columns[table.key[0]])
+      && Self.takesUUID(table.columns[table.key[0]])
   }
 
   private static func takesUUID(_ column: ColumnSchema) -> Bool {
@@ -63,8 +61,8 @@ struct RowBuilder {
     }
     let given = columns.filter { isGiven[$0] }
     try fillDefaults(&values, isGiven, context)
-    if let owner { values[owner.column] = owner.value }
-    if mintsKey { values[table.key[0]] = .text(UUIDText.v7()) }
+    if let owner, !isGiven[owner.column] { values[owner.column] = owner.value }
+    if mintsKey, !isGiven[table.key[0]] { values[table.key[0]] = .text(UUIDText.v7()) }
     try context.checkNotNull(values, values.indices, table)
     try checkKey(values)
     let mask = table.columns.indices.filter { isGiven[$0] || !values[$0].isNull }

@@ -1,25 +1,34 @@
 extension WriteContext {
   /// One mutation of one row by its key. Answers the key.
   func apply(_ mutation: Mutation, _ given: Call) throws(KizunaError) -> String {
+    guard !mutation.table.isEmpty, mutation.pk?.isEmpty != true, mutation.pk != nil || mutation.op == .insert
+    else { throw Self.emptyKey }
     let named = try writable(mutation.table)
     if mutation.op == .delete, case .softDeleted(let column) = named.hidden {
       throw KizunaError(
         "SOFT_DELETE_VIOLATION", "table \(named.name) soft-deletes by its column \(column)",
         hint: "Write \(column) by an update, or delete by a filter.")
     }
-    if let pk = mutation.pk, pk.isEmpty { throw Self.emptyKey }
-    let table = try learn(named, mutation.columns.map(\.key), [mutation.columns.map(\.value)])
+    let names = mutation.columns.map(\.key)
+    let values = mutation.columns.map { Optional($0.value) }
     var call = given
-    call.precondition = try wirePrecondition(mutation.precondition, table)
-    try checkMutationId(mutation.mutationId)
     switch mutation.op {
-    case .insert: return try applyInsert(mutation, table, call)
-    case .update: return try applyUpdate(mutation, table, call)
-    case .delete: return try applyDelete(mutation, table, call)
+    case .insert:
+      let table = try learnInserted(named, names, [values])
+      call.precondition = try wirePrecondition(mutation.precondition, table)
+      return try applyInsert(mutation, table, call)
+    case .update:
+      let table = try learnUpdated(named, names, values, transforms: mutation.transforms)
+      call.precondition = try wirePrecondition(mutation.precondition, table)
+      return try applyUpdate(mutation, table, call)
+    case .delete:
+      call.precondition = try wirePrecondition(mutation.precondition, named)
+      return try applyDelete(mutation, named, call)
     }
   }
 
   static let emptyKey = KizunaError("LOCAL_UNSUPPORTED", "apply requires table and pk")
+  static let transformedDelete = KizunaError("LOCAL_CONSTRAINT", "a delete takes no transforms")
 
   private func checkMutationId(_ id: String?) throws(KizunaError) {
     guard let id else { return }
@@ -42,12 +51,51 @@ extension WriteContext {
     }
     var values: [SQLValue] = []
     for (index, part) in zip(table.key, parts) {
-      values.append(try table.columns[index].type.stored(literal: part, zone: .utc))
+      values.append(try Self.keyValue(part, table.columns[index].type))
     }
     return values
   }
 
+  private static func keyValue(_ part: String, _ type: ColumnType) throws(KizunaError) -> SQLValue {
+    guard case .learnt(let learnt) = type else { return try type.stored(literal: part, zone: .utc) }
+    // What else the column has held says nothing of this key; `otherSpellings` finds the rest.
+    if learnt == .integer, let value = Int64(part), String(value).sameBytes(as: part) {
+      return .integer(value)
+    }
+    return .text(part)
+  }
+
   private func existing(_ key: [SQLValue], _ table: TableSchema) throws(KizunaError) -> StoredRow? {
+    if let row = try row(under: key, table) { return row }
+    for other in otherSpellings(key, table) {
+      if let row = try row(under: other, table) { return row }
+    }
+    return nil
+  }
+
+  /// Where columns are learnt, 7 and "7" are kept apart but are one key: the same key in its other stored forms.
+  func otherSpellings(_ key: [SQLValue], _ table: TableSchema) -> [[SQLValue]] {
+    guard table.learnsColumns, table.syncMode != .localOnly else { return [] }
+    var spellings: [[SQLValue]] = [key]
+    for position in key.indices {
+      let other: SQLValue
+      switch key[position] {
+      case .integer(let value): other = .text(String(value))
+      case .text(let text):
+        guard let value = Int64(text), String(value).sameBytes(as: text) else { continue }
+        other = .integer(value)
+      default: continue
+      }
+      spellings += spellings.map { spelling in
+        var changed = spelling
+        changed[position] = other
+        return changed
+      }
+    }
+    return Array(spellings.dropFirst())
+  }
+
+  func row(under key: [SQLValue], _ table: TableSchema) throws(KizunaError) -> StoredRow? {
     let statement = try connection.cached(shape(of: table).selectByKey)
     statement.bind(key)
     defer { statement.reset() }
@@ -57,6 +105,8 @@ extension WriteContext {
   private func applyInsert(
     _ mutation: Mutation, _ table: TableSchema, _ call: Call
   ) throws(KizunaError) -> String {
+    // An insert's transforms have no effect, but they must be ones that an update could have.
+    _ = try Transforms(mutation.transforms, table)
     var columns = mutation.columns
     var isKeyFilled = false
     if let pk = mutation.pk {
@@ -69,7 +119,7 @@ extension WriteContext {
           continue
         }
         let value = try RowBuilder.stored(given.value, table.columns[index], isKey: true, zone: .utc)
-        if value != key[position] {
+        if value.isNull || RowKey.text([value]) != RowKey.text([key[position]]) {
           throw KizunaError("LOCAL_CONSTRAINT", "column \(name) disagrees with the key \(pk)")
         }
       }
@@ -84,6 +134,7 @@ extension WriteContext {
       }
     }
     let key = table.key.isEmpty ? "" : RowKey.text(table.key.map { built.values[$0] })
+    try checkMutationId(mutation.mutationId)
     _ = try insertNew(built, key: key, table, call, mutationId: mutation.mutationId?.lowercased())
     return key
   }
@@ -104,6 +155,7 @@ extension WriteContext {
     let assignments = try assignments(
       mutation.columns.map { ($0.key, $0.value) }, transforms: mutation.transforms, table, zone: .utc,
       at: call.at)
+    try checkMutationId(mutation.mutationId)
     let id = mutation.mutationId?.lowercased()
     guard let row = try existing(key, table) else {
       try createByUpdate(key, assignments, table, call, mutationId: id)
@@ -145,10 +197,9 @@ extension WriteContext {
     _ mutation: Mutation, _ table: TableSchema, _ call: Call
   ) throws(KizunaError) -> String {
     guard let pk = mutation.pk else { throw Self.emptyKey }
-    if mutation.transforms?.members?.isEmpty == false {
-      throw KizunaError("LOCAL_CONSTRAINT", "a delete takes no transforms")
-    }
+    if mutation.transforms?.members?.isEmpty == false { throw Self.transformedDelete }
     let key = try keyValues(pk, table)
+    try checkMutationId(mutation.mutationId)
     let text = RowKey.text(key)
     let columns = JSONValue.object(mutation.columns).jsonText
     let id = mutation.mutationId?.lowercased()

@@ -25,7 +25,8 @@ extension WriteContext {
     change.isWrite = true
     guard table.syncMode == .readWrite else { return }
     try enqueue(
-      QueuedMutation(op: .delete, pk: row.key(table), columns: columns, mutationId: mutationId), of: table, call,
+      QueuedMutation(op: .delete, pk: row.key(table), columns: columns, mutationId: mutationId), of: table,
+      call,
       before: { row.image(table) })
   }
 
@@ -49,6 +50,8 @@ extension WriteContext {
   func deletionStamp(_ table: TableSchema, _ column: String, at: String) throws(KizunaError) -> JSONValue {
     switch table.column(column)?.type {
     case .boolean: return .bool(true)
+    case .bigint, .double, .numeric: return .integer(OriginClock.wallMilliseconds())
+    case .smallint, .integer, .real: return .integer(1)
     case .timestamptz, .timestamp, .date, .time, .timetz: return .string(at + "+00")
     default: return .string(Timestamp.rfc3339Milliseconds())
     }

@@ -33,9 +33,7 @@ extension WriteContext {
     _ plan: WritePlan, _ given: TableSchema, _ filter: Filter?,
     _ pairs: [(column: String, value: JSONValue?)], _ transforms: JSONValue?, _ call: Call
   ) throws(KizunaError) -> WriteOutcome {
-    let names = pairs.map(\.column) + (transforms?.members?.map(\.key) ?? [])
-    let row = pairs.map(\.value) + (transforms?.members?.map { _ in nil } ?? [])
-    let table = try learn(given, names, [row])
+    let table = try learnUpdated(given, pairs.map(\.column), pairs.map(\.value), transforms: transforms)
     let assignments = try assignments(pairs, transforms: transforms, table, zone: plan.zone, at: call.at)
     let found = try matching(filter, table, zone: plan.zone, matchesAnyText: plan.matchesAnyText)
     try check(plan, count: found.count)
@@ -61,27 +59,29 @@ extension WriteContext {
     _ plan: WritePlan, _ table: TableSchema, _ filter: Filter?, _ column: String, _ call: Call
   ) throws(KizunaError) -> WriteOutcome {
     let stamp = try deletionStamp(table, column, at: call.at)
-    let learnt = try learn(table, [column], [[stamp]])
+    let learnt = try learn(
+      table, plan.extraColumns.map(\.column) + [column], [plan.extraColumns.map(\.value) + [stamp]])
     let body = try answerBefore(plan, learnt, filter)
     let rows = try matching(filter, learnt, zone: plan.zone, matchesAnyText: plan.matchesAnyText)
     try check(plan, count: rows.count)
     let assignments = try assignments(
       plan.extraColumns + [(column, stamp)], transforms: nil, learnt, zone: plan.zone, at: call.at)
     _ = try update(rows, learnt, assignments: assignments, call)
-    return WriteOutcome(keys: rows.map { $0.key(learnt) }, affected: rows.count, body: body)
+    return WriteOutcome(
+      keys: table.key.isEmpty ? [] : rows.map { $0.key(learnt) }, affected: rows.count, body: body)
   }
 
   /// The checks on the outcome; a failure undoes the write.
   private func check(_ plan: WritePlan, count: Int) throws(KizunaError) {
-    if let limit = plan.maxAffected, count > limit {
-      throw .refused(
-        "PGRST124", "Query result exceeds max-affected preference constraint",
-        details: "The query affects \(count) rows")
-    }
     if plan.singular ? count != 1 : plan.atMostOne && count > 1 {
       throw .refused(
         "PGRST116", "Cannot coerce the result to a single JSON object",
         details: "The result contains \(count) rows")
+    }
+    if let limit = plan.maxAffected, count > limit {
+      throw .refused(
+        "PGRST124", "Query result exceeds max-affected preference constraint",
+        details: "The query affects \(count) rows")
     }
   }
 

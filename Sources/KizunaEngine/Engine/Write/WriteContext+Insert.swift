@@ -12,7 +12,7 @@ extension WriteContext {
     into given: TableSchema, columns names: [String], rows: [[JSONValue?]], _ conflict: WritePlan.Conflict,
     zone: Zone, _ call: Call
   ) throws(KizunaError) -> Touched {
-    let table = try learn(given, names, rows)
+    let table = try learnInserted(given, names, rows)
     let builder = try RowBuilder(table, names, identity: identity, zone: zone, at: call.at)
     let target = try conflictTarget(conflict, table)
     var touched = Touched()
@@ -90,6 +90,7 @@ extension WriteContext {
     _ built: BuiltRow, key: String?, _ table: TableSchema, _ call: Call, pk: String? = nil,
     mutationId: String? = nil
   ) throws(KizunaError) -> Int64 {
+    if table.learnsColumns { try checkOtherSpellings(built.values, table) }
     try checkUnique(built.values, except: nil, table)
     let statement = try connection.cached(shape(of: table).insert)
     statement.bind(built.values)
@@ -105,6 +106,13 @@ extension WriteContext {
         op: .insert, pk: pk, columns: wireColumns(built.mask, built.values, table), mutationId: mutationId),
       of: table, call, before: { nil })
     return rowid
+  }
+
+  private func checkOtherSpellings(_ values: [SQLValue], _ table: TableSchema) throws(KizunaError) {
+    for other in otherSpellings(table.key.map { values[$0] }, table)
+    where try row(under: other, table) != nil {
+      throw duplicate(values, table.key, "\(table.name)_pkey", table)
+    }
   }
 
   func checkUnique(

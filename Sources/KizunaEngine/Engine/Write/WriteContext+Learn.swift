@@ -7,6 +7,7 @@ extension WriteContext {
     let table = try current(given)
     guard table.learnsColumns else { return table }
     var columns = table.columns
+    var taken: Set<String>?
     var isChanged = false
     for (position, name) in names.enumerated() {
       let index: Int
@@ -14,7 +15,7 @@ extension WriteContext {
         index = known
       } else {
         index = columns.count
-        columns.append(try addColumn(name, to: table, beside: columns))
+        columns.append(try addColumn(name, to: table, beside: columns, &taken))
         isChanged = true
       }
       guard case .learnt(let type) = columns[index].type else { continue }
@@ -31,15 +32,46 @@ extension WriteContext {
     return isChanged ? replace(table, columns) : table
   }
 
+  /// For rows to be inserted, which get the owner besides.
+  func learnInserted(
+    _ given: TableSchema, _ names: [String], _ rows: [[JSONValue?]]
+  ) throws(KizunaError) -> TableSchema {
+    guard given.learnsColumns, case .owner(let column) = given.bucket, let owner = identity.owner,
+      !names.contains(where: { $0.sameBytes(as: column) })
+    else { return try learn(given, names, rows) }
+    return try learn(given, names + [column], rows.map { $0 + [.string(owner)] })
+  }
+
+  /// For an update, whose transforms leave numbers and arrays in columns that may be new.
+  func learnUpdated(
+    _ given: TableSchema, _ names: [String], _ values: [JSONValue?], transforms: JSONValue?
+  ) throws(KizunaError) -> TableSchema {
+    let table = try current(given)
+    guard table.learnsColumns, let members = transforms?.members else {
+      return try learn(table, names, [values])
+    }
+    let outcomes: [JSONValue?] = members.map { member in
+      switch member.value["op"]?.text {
+      case "increment": .integer(0)
+      case nil: nil
+      default: .array([])
+      }
+    }
+    return try learn(table, names + members.map(\.key), [values + outcomes])
+  }
+
   private func addColumn(
-    _ name: String, to table: TableSchema, beside columns: [ColumnSchema]
+    _ name: String, to table: TableSchema, beside columns: [ColumnSchema], _ known: inout Set<String>?
   ) throws(KizunaError) -> ColumnSchema {
     guard !name.isEmpty, !name.utf8.contains(0) else {
       throw .refused("42602", "a column needs a name without NUL")
     }
     guard columns.count < 1000 else { throw .refused("54011", "tables can have at most 1000 learnt columns") }
-    var taken = try SchemaRegistry.takenColumns(table.name, connection)
+    var taken: Set<String>
+    if let known { taken = known } else { taken = try SchemaRegistry.takenColumns(table.name, connection) }
+    known = nil
     let sqlName = SchemaRegistry.freeName(name, &taken)
+    known = taken
     try connection.execute(
       "ALTER TABLE \(SQLName.quoted(table.sqlName)) ADD COLUMN \(SQLName.quoted(sqlName))")
     try SchemaRegistry.keepColumn(

@@ -49,21 +49,27 @@ extension WriteContext {
 
   /// The number of the row's base entry, made if this is its first pending write. A delete marks it, which is the
   /// row's local tombstone; an insert clears the mark; an update leaves it, so that it revives nothing.
+  ///
+  /// In steps, not as one upsert: SQLite would keep a statement journal for that, and truncating it costs time that
+  /// grows with the transaction.
   private func keepBase(
     _ table: TableSchema, _ mutation: QueuedMutation, _ call: Call, _ before: () -> String?
   ) throws(KizunaError) -> Int64 {
-    let mark = mutation.op == .update ? "deleted_at" : "excluded.deleted_at"
-    let statement = try connection.cached(
-      """
-      INSERT INTO _kizunasync_base("table", pk, row, deleted_at) VALUES(?,?,?,?)
-      ON CONFLICT("table", pk) DO UPDATE SET deleted_at = \(mark) RETURNING id
-      """)
-    statement.bind([
-      .text(table.name), .text(mutation.pk), Self.optional(before()),
-      mutation.op == .delete ? .text(call.at) : .null,
-    ])
-    defer { statement.reset() }
-    return try statement.step() ? statement.integer(0) : 0
+    let mark: SQLValue = mutation.op == .delete ? .text(call.at) : .null
+    let known = try connection.cached("SELECT id FROM _kizunasync_base WHERE \"table\" = ? AND pk = ?")
+    known.bind([.text(table.name), .text(mutation.pk)])
+    let id = try known.step() ? known.integer(0) : nil
+    known.reset()
+    guard let id else {
+      try connection.run(
+        "INSERT INTO _kizunasync_base(\"table\", pk, row, deleted_at) VALUES(?,?,?,?)", .text(table.name),
+        .text(mutation.pk), Self.optional(before()), mark)
+      return connection.lastInsertedRow
+    }
+    if mutation.op != .update {
+      try connection.run("UPDATE _kizunasync_base SET deleted_at = ? WHERE id = ?", mark, .integer(id))
+    }
+    return id
   }
 
   static func optional(_ text: String?) -> SQLValue { text.map { .text($0) } ?? .null }

@@ -45,10 +45,13 @@ final class WriteContext {
   }
 
   static func countQueue(_ connection: Connection) throws(KizunaError) -> Int {
-    guard
-      case .integer(let count)? = try connection.value(
-        "SELECT count(*) FROM _kizunasync_outbox WHERE in_flight = 0")
-    else { return 0 }
+    // All less the few in flight: both counts read an index, not the entries.
+    let value = try connection.value(
+      """
+      SELECT (SELECT count(*) FROM _kizunasync_outbox)
+        - (SELECT count(*) FROM _kizunasync_outbox WHERE in_flight = 1)
+      """)
+    guard case .integer(let count)? = value else { return 0 }
     return Int(count)
   }
 
@@ -77,17 +80,17 @@ final class WriteContext {
     commits.add(1)
     shared.publish(catalog: catalog, identity: identity)
     var told: [EngineEvent] = []
-    for change in changes where change.isWrite || change.isReset {
+    for change in changes {
+      told.append(contentsOf: change.events)
       if change.isReset {
         depth = 0
         told.append(.localChanged)
-      } else {
+      } else if change.isWrite {
         depth += change.queued
         told.append(.localChanged)
         told.append(.queueDepth(UInt32(clamping: depth)))
       }
     }
-    for change in changes { told.append(contentsOf: change.events) }
     events.emit(told)
   }
 
@@ -105,12 +108,15 @@ final class WriteContext {
 
   func writable(_ name: String) throws(KizunaError) -> TableSchema {
     guard let table = catalog.table(name) else { throw Self.unknown(name) }
-    if table.syncMode == .pullOnly {
-      throw KizunaError(
-        "LOCAL_UNSUPPORTED", "table \(name) is pull-only and takes no local writes",
-        hint: "Set its sync_mode to read-write to write it here.")
-    }
+    try Self.checkWritable(table)
     return table
+  }
+
+  static func checkWritable(_ table: TableSchema) throws(KizunaError) {
+    guard table.syncMode == .pullOnly else { return }
+    throw KizunaError(
+      "LOCAL_UNSUPPORTED", "table \(table.name) is pull-only and takes no local writes",
+      hint: "Set its sync_mode to read-write to write it here.")
   }
 
   static func unknown(_ name: String) -> KizunaError {
