@@ -15,8 +15,9 @@ extension ServerTests {
         "a%20b", "a+b", "a%2Bb", "%00", "%ff", "%zz", "%", "", "*", "%C3%A9", "x,y", "1", "1e3", "9999999999",
       ]
       let windows = ["", "&limit=0", "&limit=2", "&limit=1&offset=1", "&offset=100000", "&limit=999999999"]
+      // libcurl sends no Accept for the second, and an empty one for the fourth.
       let headers = [
-        "X-None: 1", "Accept: text/csv", "Accept;", "Accept: application/vnd.pgrst.object+json",
+        "Accept: */*", "Accept:", "Accept: text/csv", "Accept;", "Accept: application/vnd.pgrst.object+json",
         "Accept: text/html",
         "Accept: application/vnd.pgrst.array+json;nulls=stripped", "Accept-Profile: public",
         "Accept-Profile: kizunasync",
