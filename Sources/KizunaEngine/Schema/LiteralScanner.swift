@@ -43,7 +43,12 @@ struct LiteralScanner {
   }
 
   static func lowered(_ bytes: some Sequence<UInt8>) -> [UInt8] { bytes.map { isUpper($0) ? $0 | 0x20 : $0 } }
-  static func lowered(_ text: String) -> String { string(lowered(text.utf8)) }
+  /// Most texts have nothing to lower and come back as they are.
+  static func lowered(_ text: String) -> String {
+    var text = text
+    let hasUpper = text.withUTF8 { bytes in bytes.contains(where: isUpper) }
+    return hasUpper ? string(lowered(text.utf8)) : text
+  }
 
   static func isUpper(_ byte: UInt8) -> Bool { byte &- 0x41 < 26 }
   static func isDigit(_ byte: UInt8) -> Bool { byte &- 0x30 < 10 }
