@@ -36,10 +36,7 @@ final class SchedulerLoop: @unchecked Sendable {
     return { [outlet] in outlet.remove(id) }
   }
 
-  var isStarted: Bool { lock.locked { core.isStarted } }
-
-  /// False when it was started already.
-  func start() -> Bool {
+  func start() {
     let begun: Int? = lock.locked {
       guard !core.isStarted else { return nil }
       generation += 1
@@ -47,11 +44,10 @@ final class SchedulerLoop: @unchecked Sendable {
       outlet.offer(core.health)
       return generation
     }
-    guard let begun else { return false }
+    guard let begun else { return }
     spawn("kizuna-timer") { $0.keepTime(begun) }
     spawn("kizuna-sync") { $0.runAttempts(begun) }
     outlet.deliver()
-    return true
   }
 
   /// A run that has begun goes on; one that no thread has taken yet does not take place.

@@ -27,7 +27,12 @@ package final class SyncScheduler: Sendable {
   private let loop: SchedulerLoop
   /// Brings in wake-ups from the start to the stop; answers how to end that.
   private let attach: (@Sendable (SyncScheduler) -> @Sendable () -> Void)?
-  private let attached = Guarded<(@Sendable () -> Void)?>(nil)
+  private let life = Guarded(Life())
+
+  private struct Life: Sendable {
+    var isStarted = false
+    var detach: (@Sendable () -> Void)?
+  }
 
   /// All three run on the runner thread: `prepare` first, where false skips the run; `run`, which answers why it
   /// failed; and `needsReset`, whatever came of the run.
@@ -52,23 +57,33 @@ package final class SyncScheduler: Sendable {
 
   /// Asks for one attempt, and goes on from there. Does nothing when started already.
   package func start() {
-    guard loop.start(), let attach else { return }
-    let detach = attach(self)
-    attached.with { $0 = detach }
-    if !loop.isStarted { self.detach() }
-  }
-
-  private func detach() {
-    attached.with { attached in
-      let detach = attached
-      attached = nil
-      return detach
-    }?()
+    let isFirst = life.with { life in
+      defer { life.isStarted = true }
+      return !life.isStarted
+    }
+    guard isFirst else { return }
+    // First, so that a path that is known to be missing holds the first attempt.
+    if let attach {
+      let detach = attach(self)
+      life.with { $0.detach = detach }
+    }
+    loop.start()
+    // A stop that came meanwhile had not everything to undo.
+    if life.with({ !$0.isStarted }) { undo() }
   }
 
   /// Nothing begins any more; a run in flight finishes. Answers at once.
   package func stop() {
-    detach()
+    life.with { $0.isStarted = false }
+    undo()
+  }
+
+  private func undo() {
+    life.with { life in
+      let detach = life.detach
+      life.detach = nil
+      return detach
+    }?()
     loop.stop()
   }
 
@@ -84,7 +99,12 @@ package final class SyncScheduler: Sendable {
   }
 
   /// While unsatisfied, nothing is attempted.
-  package func setPathSatisfied(_ satisfied: Bool) { loop.change { $0.setSatisfied(satisfied, at: $1) } }
+  package func setPathSatisfied(_ satisfied: Bool) { setPathSatisfied { satisfied } }
+
+  /// As `isSatisfied` answers, which is asked once and for all in the order of the calls.
+  package func setPathSatisfied(_ isSatisfied: () -> Bool) {
+    loop.change { $0.setSatisfied(isSatisfied(), at: $1) }
+  }
 
   package func pause() { loop.change { $0.setPaused(true, at: $1) } }
   package func resume() { loop.change { $0.setPaused(false, at: $1) } }
