@@ -3,7 +3,7 @@
     with Postgres() as postgres:
         database = postgres.database("create table public.notes (id uuid primary key)")
         database.execute("insert into public.notes values (%s)", key)      # as the owner, rows come back
-        with database.acting("c7…-uuid") as cursor:                       # role and claims as PostgREST sets them
+        with database.acting(sub) as cursor:                               # role and claims as PostgREST sets them
             cursor.execute("select auth.uid()")
 
 Two flavours. `plain` is a bare PostgreSQL (superuser `postgres`) with the client roles and `auth.uid()`.
@@ -84,7 +84,7 @@ class Postgres:
         return self
 
     def stop(self, mode: str = "fast") -> None:
-        """Stops the server and keeps its data. `mode`: `fast`, or `immediate` (as a crash: recovery follows)."""
+        """Stops the server and keeps its data. `mode`: `fast`, or `immediate` (recovery follows, as a crash)."""
         with self._lock:
             process, self._process = self._process, None
             if process is None:
@@ -140,7 +140,7 @@ class Postgres:
             return self._sibling
 
     def _template(self, scripts: list, texts: list) -> str:
-        """The template for these scripts, built once; each part is a template of its own to its successors."""
+        """The template for these scripts, built once; each part is itself a template of what follows it."""
         base = self._built("template0", self._fixture("before"), self.superuser)
         packed = self._built(base, scripts, "postgres")
         ready = self._built(packed, self._fixture("after"), self.superuser)
@@ -214,8 +214,8 @@ class Postgres:
     def _try_launch(self) -> str:
         durable = "on" if self.fsync else "off"
         settings = {"listen_addresses": "127.0.0.1", "port": str(self.port), "max_connections": "200",
-                    "unix_socket_directories": self.directory, "fsync": durable, "synchronous_commit": durable,
-                    "full_page_writes": durable, "shared_buffers": "64MB", "timezone": "UTC",
+                    "unix_socket_directories": self.directory, "fsync": durable,
+                    "synchronous_commit": durable, "full_page_writes": durable, "shared_buffers": "64MB", "timezone": "UTC",
                     "max_wal_size": "4GB", "max_prepared_transactions": "10", "logging_collector": "off",
                     **self.settings}
         command = [_binary("postgres"), "-D", f"{self.directory}/data"]

@@ -34,8 +34,8 @@ PUBLISHABLE_KEY = "sb_publishable_test"
 
 @dataclasses.dataclass
 class Recorded:
-    """One request, in order of arrival. `status` is None until it is answered, and 0 when the upstream hung up
-    on purpose; `payload` is the answer's body."""
+    """One request, in order of arrival. `status` is None until it is answered, and 0 when the upstream hung
+    up on purpose; `payload` is the answer's body."""
 
     function: str
     body: Any
