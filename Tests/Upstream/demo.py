@@ -7,6 +7,7 @@ import json
 import pathlib
 import signal
 import tempfile
+import threading
 
 from postgres import PACK, Postgres
 from upstream import Upstream
@@ -43,7 +44,9 @@ def main() -> None:
 def run(port: int, directory: pathlib.Path) -> None:
     """Serves until SIGINT or SIGTERM."""
     directory.mkdir(parents=True, exist_ok=True)
-    stopping = {signal.SIGINT, signal.SIGTERM}
+    stopped = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stopped.set())
     with Postgres() as postgres:
         database = postgres.database((PACK / "example.sql").read_text())
         with Upstream(database, port=port) as upstream:
@@ -52,9 +55,8 @@ def run(port: int, directory: pathlib.Path) -> None:
             for name, (sub, listen) in USERS.items():
                 upstream.add_user(f"{name}@example.test", name, sub)
                 _configure(directory, name, listen, tokens[name], upstream)
-            signal.pthread_sigmask(signal.SIG_BLOCK, stopping)
             print(_introduction(upstream, directory, tokens), flush=True)
-            signal.sigwait(stopping)
+            stopped.wait()
 
 
 def _configure(directory: pathlib.Path, name: str, port: int, token: str, upstream: Upstream) -> None:
