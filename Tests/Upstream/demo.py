@@ -7,6 +7,7 @@ import json
 import pathlib
 import signal
 import tempfile
+import threading
 
 from postgres import PACK, Postgres
 from upstream import Upstream
@@ -43,7 +44,9 @@ def main() -> None:
 def run(port: int, directory: pathlib.Path) -> None:
     """Serves until SIGINT or SIGTERM."""
     directory.mkdir(parents=True, exist_ok=True)
-    stopping = {signal.SIGINT, signal.SIGTERM}
+    stopped = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stopped.set())
     with Postgres() as postgres:
         database = postgres.database((PACK / "example.sql").read_text())
         with Upstream(database, port=port) as upstream:
@@ -52,9 +55,8 @@ def run(port: int, directory: pathlib.Path) -> None:
             for name, (sub, listen) in USERS.items():
                 upstream.add_user(f"{name}@example.test", name, sub)
                 _configure(directory, name, listen, tokens[name], upstream)
-            signal.pthread_sigmask(signal.SIG_BLOCK, stopping)
             print(_introduction(upstream, directory, tokens), flush=True)
-            signal.sigwait(stopping)
+            stopped.wait()
 
 
 def _configure(directory: pathlib.Path, name: str, port: int, token: str, upstream: Upstream) -> None:
@@ -74,7 +76,8 @@ def _configure(directory: pathlib.Path, name: str, port: int, token: str, upstre
 
 def _introduction(upstream: Upstream, directory: pathlib.Path, tokens: dict[str, str]) -> str:
     gateways = "\n".join(f"  swift run kizuna-gateway --config {directory}/{name}.json" for name in USERS)
-    buckets = "\n".join(f"""  curl -s localhost:{port}/sync/v1/rpc/set_bucket -d '{{"team_id": "{TEAM}"}}'"""
+    bucket = json.dumps({"team_id": TEAM})
+    buckets = "\n".join(f"  curl -s localhost:{port}/sync/v1/rpc/set_bucket --json '{bucket}'"
                         for _, port in USERS.values())
     shown = "\n".join(f"  {name} ({USERS[name][0]}): {token}" for name, token in tokens.items())
     return f"""upstream   {upstream.url}
@@ -88,8 +91,9 @@ Start two gateways, each in a terminal of its own:
 and tell each which team's lists it keeps:
 {buckets}
 What one writes, the other reads:
-  curl -s localhost:54321/rest/v1/lists -d '{{"team_id": "{TEAM}", "name": "Ideas"}}'
+  curl -s localhost:54321/rest/v1/lists \\
+    --json '{{"team_id": "{TEAM}", "name": "Ideas"}}'
   curl -s localhost:54322/rest/v1/lists
 Break the next push:
-  curl -s {upstream.url}/control/fail -d '{{"kind": "drop_after", "function": "push"}}'
+  curl -s {upstream.url}/control/fail --json '{{"kind": "drop_after", "function": "push"}}'
 Ctrl-C stops everything."""

@@ -3,7 +3,7 @@
     with Postgres() as postgres:
         database = postgres.database("create table public.notes (id uuid primary key)")
         database.execute("insert into public.notes values (%s)", key)      # as the owner, rows come back
-        with database.acting(sub) as cursor:                               # role and claims as PostgREST sets them
+        with database.acting(sub) as cursor:            # role and claims as PostgREST sets them
             cursor.execute("select auth.uid()")
 
 Two flavours. `plain` is a bare PostgreSQL (superuser `postgres`) with the client roles and `auth.uid()`.
@@ -84,7 +84,7 @@ class Postgres:
         return self
 
     def stop(self, mode: str = "fast") -> None:
-        """Stops the server and keeps its data. `mode`: `fast`, or `immediate` (recovery follows, as a crash)."""
+        """Stops the server and keeps its data; `mode` is `fast`, or `immediate`, which is a crash."""
         with self._lock:
             process, self._process = self._process, None
             if process is None:
@@ -196,7 +196,7 @@ class Postgres:
         os.chmod(self.directory, 0o755)
         if os.geteuid() == 0:
             shutil.chown(self.directory, "postgres", "postgres")
-        command = [_binary("initdb"), "-D", f"{self.directory}/data", "-U", self.superuser, "-A", "trust",
+        command = [binary("initdb"), "-D", f"{self.directory}/data", "-U", self.superuser, "-A", "trust",
                    "-E", "UTF8", "--locale=C.UTF-8", "--no-sync", "--no-instructions"]
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, **self._account())
         if done.returncode:
@@ -215,10 +215,10 @@ class Postgres:
         durable = "on" if self.fsync else "off"
         settings = {"listen_addresses": "127.0.0.1", "port": str(self.port), "max_connections": "200",
                     "unix_socket_directories": self.directory, "fsync": durable,
-                    "synchronous_commit": durable, "full_page_writes": durable, "shared_buffers": "64MB", "timezone": "UTC",
-                    "max_wal_size": "4GB", "max_prepared_transactions": "10", "logging_collector": "off",
+                    "synchronous_commit": durable, "full_page_writes": durable, "shared_buffers": "64MB",
+                    "timezone": "UTC", "max_wal_size": "4GB", "max_prepared_transactions": "10",
                     **self.settings}
-        command = [_binary("postgres"), "-D", f"{self.directory}/data"]
+        command = [binary("postgres"), "-D", f"{self.directory}/data"]
         for name, value in settings.items():
             command += ["-c", f"{name}={value}"]
         with open(f"{self.directory}/log", "ab") as log:
@@ -318,7 +318,8 @@ def _pack(folder: pathlib.Path) -> list[tuple[str, str]]:
     return [(path.name, path.read_text()) for path in files]
 
 
-def _binary(name: str) -> str:
+def binary(name: str) -> str:
+    """The path of a program of the newest PostgreSQL installed."""
     def version(path: str) -> list[int]:
         return [int(number) for number in re.findall(r"\d+", path)]
 

@@ -12,15 +12,28 @@ extension Engine {
   /// becomes the owner; another one blocks all sync until `reset`. An unreadable token changes neither.
   package func setAccessToken(_ token: String?) throws(KizunaError) {
     guard !closing.isClosed else { throw Closing.error }
-    session.with { $0.accessToken = token }
+    tokenSource.with { $0 = nil }
+    try adoptToken(token)
+  }
+
+  func adoptToken(_ token: String?) throws(KizunaError) {
+    session.with { state in
+      state.accessToken = token
+      state.tokenFault = nil
+    }
     guard let token, let subject = TokenSubject.read(token) else { return }
+    try meet(subject)
+  }
+
+  func meet(_ subject: String) throws(KizunaError) {
     let catalog = shared.catalog
-    let isNew = try writer.perform { context throws(KizunaError) -> Bool in
-      try context.meet(subject: subject)
+    let (isNew, scope) = try writer.perform { context throws(KizunaError) -> (Bool, Int) in
+      (try context.meet(subject: subject), context.identity.scope)
     }
     if isNew {
       session.with { state in
         for (table, value) in Self.ownerBuckets(catalog, subject) { state.buckets[table] = value }
+        state.scope = max(state.scope, scope)
       }
     }
   }
@@ -42,11 +55,13 @@ extension Engine {
       for table in bucketed { assigned.append((table.name, member.key, text)) }
     }
     let kept = assigned
-    try writer.perform { context throws(KizunaError) in
+    let scope = try writer.perform { context throws(KizunaError) -> Int in
       for entry in kept { try context.keepScope(entry.table, entry.key, entry.value) }
+      return context.identity.scope
     }
     session.with { state in
       for entry in kept { state.buckets[entry.table] = entry.value }
+      state.scope = max(state.scope, scope)
     }
   }
 
@@ -84,9 +99,7 @@ extension WriteContext {
       return true
     }
     guard !owner.sameBytes(as: subject), identity.softBlockReason != "identity_changed" else { return false }
-    try Meta.set("soft_block", "identity_changed", connection)
-    identity.softBlockReason = "identity_changed"
-    change.events.append(.resetRequired(reason: "identity_changed"))
+    try latchBlock("identity_changed")
     return false
   }
 
@@ -98,6 +111,7 @@ extension WriteContext {
     if case .text(let old)? = before, !old.sameBytes(as: value) {
       try Meta.set("restart_pull", "1", connection)
       identity.restartsPull = true
+      identity.scope += 1
     }
     try connection.run(
       """
