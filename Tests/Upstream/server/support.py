@@ -1,7 +1,7 @@
-"""What the tests of the server half share: a database under test, callers that speak as PostgREST does, and words.
+"""What the tests of the server half share: a database under test, callers that speak as PostgREST does.
 
-A caller's request is one transaction: the role and the claims are set locally, then one function is called with
-exactly the named arguments of the body. Bodies and replies pass as JSON text, so numbers keep every digit.
+A caller's request is one transaction: the role and the claims are set locally, then one function is called
+with exactly the named arguments of the body. Bodies and replies pass as JSON text, so numbers keep every digit.
 """
 
 from __future__ import annotations
@@ -59,7 +59,8 @@ def quoted(name: str) -> str:
 # ---- mutations and verdicts
 
 
-def mutation(op: str, table: str, pk: Json, columns: dict[str, Json] | None = None, **fields: Json) -> dict[str, Json]:
+def mutation(op: str, table: str, pk: Json, columns: dict[str, Json] | None = None,
+             **fields: Json) -> dict[str, Json]:
     made = {"mutation_id": new_id(), "table": table, "pk": pk, "op": op, "columns": columns or {}}
     return made | fields
 
@@ -164,7 +165,8 @@ def check_page(page: dict[str, Json], cursor: str, limit: int) -> None:
     if "conflicts" in page:
         assert page["conflicts"]
         delivered = {(row["table"], row["pk"], row["seq"]) for row in page["rows"]}
-        assert all((each["table"], each["pk"], str(each["winner_seq"])) in delivered for each in page["conflicts"])
+        assert all((each["table"], each["pk"], str(each["winner_seq"])) in delivered
+                   for each in page["conflicts"])
 
 
 # ---- sessions and callers
@@ -213,7 +215,8 @@ class Session:
 class Caller:
     """Somebody who calls the five functions: a user with claims, or nobody when `sub` is None."""
 
-    def __init__(self, world: World, sub: str | None, *, role: str = "authenticated", client: str | None = None,
+    def __init__(self, world: World, sub: str | None, *, role: str = "authenticated",
+                 client: str | None = None,
                  version: Json = 1, session: Session | None = None, **claims: Json):
         self.world, self.sub, self.role, self.client, self.version = world, sub, role, client, version
         self.claims = {"role": role} | ({"sub": sub} if sub else {}) | claims
@@ -286,7 +289,8 @@ class Caller:
         return self.code("push", **self.push_body(mutations, atomic, fields))
 
     def pull_code(self, *entries: dict[str, Json], cursor: Json = "0", **fields: Json) -> str:
-        return self.code("pull", **({"buckets": list(entries), "cursor": cursor, "schema_version": self.version} | fields))
+        return self.code("pull", **({"buckets": list(entries), "cursor": cursor,
+                                     "schema_version": self.version} | fields))
 
 
 class Replica:
@@ -398,15 +402,17 @@ class World:
         return Caller(self, sub, **fields)
 
     def call_text(self, function: str, names: tuple[str, ...]) -> str:
-        """The statement PostgREST builds: the body's keys become named arguments of the types they are declared with."""
+        """The statement PostgREST builds: the body's keys become named arguments of their declared types."""
         if (function, names) not in self.texts:
             self.texts[function, names] = self.build_call(function, names)
         return self.texts[function, names]
 
     def build_call(self, function: str, names: tuple[str, ...]) -> str:
         found = self.sql(
-            "select p.proretset, p.proargnames, array(select format_type(t, null) from unnest(p.proargtypes) t)"
-            " from pg_proc p where p.pronamespace = 'kizunasync'::regnamespace and p.proname = %s", (function,))
+            "select p.proretset, p.proargnames, array(select format_type(t, null) from unnest(p.proargtypes)"
+            " t)"
+            " from pg_proc p where p.pronamespace = 'kizunasync'::regnamespace and p.proname = %s",
+            (function,))
         assert len(found) == 1, f"kizunasync.{function} must exist once"
         in_sets, arguments, types = found[0]
         declared = dict(zip(arguments or [], types))
@@ -450,7 +456,8 @@ class World:
         self.sql(f"insert into public.{quoted(table)} ({names}) values ({marks})", tuple(columns.values()))
 
     def row(self, table: str, key: Any, column: str = "id") -> Json:
-        found = self.sql(f"select to_jsonb(t)::text from public.{quoted(table)} t where {quoted(column)}::text = %s",
+        found = self.sql(f"select to_jsonb(t)::text from public.{quoted(table)} t where"
+                         f" {quoted(column)}::text = %s",
                          (str(key),))
         return decode(found[0][0]) if found else None
 
@@ -463,7 +470,8 @@ class World:
             self.sql(f"update kizunasync.settings set {quoted(name)} = %s", (value,))
 
     def age_tombstones(self, days: int = 400) -> None:
-        self.sql("update kizunasync.tombstones set deleted_at = deleted_at - make_interval(days => %s)", (days,))
+        self.sql("update kizunasync.tombstones set deleted_at = deleted_at - make_interval(days => %s)",
+                 (days,))
 
     def reap(self) -> int:
         self.age_tombstones()

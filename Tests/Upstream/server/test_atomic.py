@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from support import (BEN, World, aborted, applied, entry, insert, plus, rejected, rows, task, update, verdicts)
+from support import (BEN, World, aborted, applied, entry, insert, plus, rejected, rows, task, update,
+                     verdicts)
 
 FLAVOURS = pytest.mark.parametrize("world", ["plain", "supabase"], indirect=True)
 
@@ -26,7 +27,8 @@ def test_s_30_the_row_of_an_abort_may_show_siblings_undone_with_it(world: World)
     world.put("tasks", id=1, likes=0, title="text")
     anna = world.caller()
     cursor = anna.pull(entry("tasks"))["cursor"]
-    one, two = update("tasks", "1", transforms={"likes": plus(1)}), update("tasks", "1", transforms={"title": plus(1)})
+    one, two = update("tasks", "1",
+                      transforms={"likes": plus(1)}), update("tasks", "1", transforms={"title": plus(1)})
     assert anna.push(one, two, atomic=True) == aborted(two, "CONSTRAINT", task(1, likes=1, title="text"))
     assert world.row("tasks", 1)["likes"] == 0
     page = anna.pull(entry("tasks"), cursor=cursor)
@@ -36,7 +38,8 @@ def test_s_30_the_row_of_an_abort_may_show_siblings_undone_with_it(world: World)
 @FLAVOURS
 def test_s_31_a_batch_sent_again_after_its_reply_was_lost_has_its_effects_once(world: World):
     world.tasks()
-    anna, made, counted = world.caller(), insert("tasks", "1", {"likes": 1}), update("tasks", "1", transforms={
+    anna, made, counted = world.caller(), insert("tasks", "1",
+                                                 {"likes": 1}), update("tasks", "1", transforms={
         "likes": plus(1)})
     expected = verdicts(applied(made), applied(counted, task(1, likes=2)))
     assert anna.push(made, counted, atomic=True) == expected
@@ -95,7 +98,8 @@ def test_i_07_an_aborted_batch_leaves_no_trace(world: World):
     world.put("tasks", id=1, title="was", likes=1)
     anna = world.caller()
     before, high = world.counts(), world.high()
-    sent = [update("tasks", "1", {"title": "won"}, hlc=stamp), insert("tasks", "2", {"title": "x"}, hlc=stamp),
+    sent = [update("tasks", "1", {"title": "won"}, hlc=stamp),
+            insert("tasks", "2", {"title": "x"}, hlc=stamp),
             update("tasks", "9", {"title": "x"}, hlc=stamp)]
     assert anna.push(*sent, atomic=True) == aborted(sent[2], "RLS_DENIED", None)
     assert world.counts() == before and world.count("ledger") == 0 and world.high() == high

@@ -1,4 +1,4 @@
-"""Metadata of attachments: confirmed by who stored the object, shown to who may see the row, gone with the object."""
+"""Metadata of attachments: confirmed by who stored the object, shown to who may see the row."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ def store(world: World, path: str, owner: str = ANNA) -> None:
 
 
 def body(**fields: Json) -> dict[str, Json]:
-    return {"p_bucket": "photos", "p_path": PATH, "p_sha256": HASH, "p_size": 48213, "p_media_type": "image/jpeg",
+    return {"p_bucket": "photos", "p_path": PATH, "p_sha256": HASH, "p_size": 48213,
+            "p_media_type": "image/jpeg",
             "p_table": "dishes"} | fields
 
 
@@ -87,9 +88,12 @@ def test_a_table_is_adopted_once(shop: World):
 
 
 @pytest.mark.parametrize("change", [
-    {"p_sha256": "9f2c"}, {"p_sha256": "g" * 64}, {"p_sha256": HASH + "0"}, {"p_sha256": None}, {"p_sha256": ""},
-    {"p_size": -1}, {"p_size": None}, {"p_table": "nowhere"}, {"p_path": ""}, {"p_path": None}, {"p_path": ANNA},
-    {"p_path": f"{ANNA}/{ROW}"}, {"p_path": f"{ANNA}//u1.jpg"}, {"p_path": f"/{PATH}"}, {"p_path": "x/y/z.jpg"}], ids=str)
+    {"p_sha256": "9f2c"}, {"p_sha256": "g" * 64}, {"p_sha256": HASH + "0"}, {"p_sha256": None},
+    {"p_sha256": ""},
+    {"p_size": -1}, {"p_size": None}, {"p_table": "nowhere"}, {"p_path": ""}, {"p_path": None},
+    {"p_path": ANNA},
+    {"p_path": f"{ANNA}/{ROW}"}, {"p_path": f"{ANNA}//u1.jpg"}, {"p_path": f"/{PATH}"},
+    {"p_path": "x/y/z.jpg"}], ids=str)
 def test_a_malformed_confirmation_is_refused(shop: World, change: dict):
     if change.get("p_path"):
         store(shop, change["p_path"])

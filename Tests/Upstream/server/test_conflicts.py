@@ -6,7 +6,8 @@ import itertools
 
 import pytest
 
-from support import (BEN, CORA, Json, World, applied, delete, entry, insert, keys, plus, rejected, task, until, update,
+from support import (BEN, CORA, Json, World, applied, delete, entry, insert, keys, plus, rejected, task,
+                     until, update,
                      verdicts)
 
 FLAVOURS = pytest.mark.parametrize("world", ["plain", "supabase"], indirect=True)
@@ -103,7 +104,8 @@ def test_a_winner_overtaken_before_the_pull_is_not_told(world: World):
 
 
 def test_what_is_journaled(world: World):
-    world.table("tasks", "id bigint primary key, title text, n numeric, likes integer, at timestamptz, tags text[]",
+    world.table("tasks", "id bigint primary key, title text, n numeric, likes integer, at timestamptz, tags"
+                " text[]",
                 conflict_journal=True)
     world.sql("insert into tasks values (1, null, 4.50, 1, '2026-01-01T10:00Z', '{a}')")
     anna = world.caller()
@@ -165,7 +167,8 @@ def test_s_78_an_older_stamp_is_superseded_and_columns_are_judged_alone(world: W
 
 @pytest.mark.parametrize("stored, tried, wins", [
     (stamp(5), stamp(5), False), (stamp(5), stamp(6), True), (stamp(5, 9), stamp(5, 10), True),
-    (stamp(5, 10), stamp(5, 9), False), (stamp(5, 10), stamp(6, 0), True), (stamp(5, 0, "a"), stamp(5, 0, "b"), True),
+    (stamp(5, 10), stamp(5, 9), False), (stamp(5, 10), stamp(6, 0), True),
+    (stamp(5, 0, "a"), stamp(5, 0, "b"), True),
     (stamp(5, 0, "a"), stamp(5, 0, "B"), False), (stamp(5, 0, "z"), stamp(5, 0, "é"), True),
     (stamp(5, 0, "a"), stamp(5, 0, "a-"), True), (stamp(5, 0, "a10"), stamp(5, 0, "a9"), True),
     (stamp(5, 0, "\uffee"), stamp(5, 0, "\U0001f600"), True), (stamp(5, 2, "z"), stamp(5, 3, "a"), True),
@@ -174,7 +177,8 @@ def test_s_78_an_older_stamp_is_superseded_and_columns_are_judged_alone(world: W
     ("2026-01-05T00:00:00.002Z|5|a", "2026-01-05T00:00:00.001Z|9|z", False),
 ])
 def test_s_79_only_a_strictly_greater_stamp_wins(clocked: World, stored: str, tried: str, wins: bool):
-    first, second = update("tasks", "1", {"title": "x"}, hlc=stored), update("tasks", "1", {"title": "y"}, hlc=tried)
+    first, second = update("tasks", "1", {"title": "x"},
+                           hlc=stored), update("tasks", "1", {"title": "y"}, hlc=tried)
     assert clocked.caller().push(first) == verdicts(applied(first))
     expected = applied(second) if wins else rejected(second, "SUPERSEDED", task(1, title="x", likes=0))
     assert clocked.caller(BEN).push(second) == verdicts(expected)
@@ -202,7 +206,8 @@ def test_a_stamp_within_the_skew_is_kept(clocked: World):
 
 def test_a_clamped_stamp_keeps_its_counter_and_node(clocked: World):
     clocked.set(hlc_max_skew_ms=0)
-    sent = update("tasks", "1", {"title": "far"}, hlc=server_stamp(clocked, "1 hour").replace("|0|a", "|41|far-node"))
+    sent = update("tasks", "1", {"title": "far"},
+                  hlc=server_stamp(clocked, "1 hour").replace("|0|a", "|41|far-node"))
     clocked.caller().push(sent)
     kept = clocked.one("select h::text from kizunasync.hlc_state h")
     assert "41" in kept and "far-node" in kept
@@ -275,7 +280,8 @@ def test_a_row_out_of_reach_is_refused_before_stamps_are_read(world: World):
     anna = world.caller()
     anna.push(update("tasks", "1", {"title": "x"}, hlc=stamp(5)))
     world.sql("update tasks set owner = %s", (BEN,))
-    for sent in (update("tasks", "1", {"title": "y"}, hlc=stamp(4)), insert("tasks", "1", {"title": "y"}, hlc=stamp(4)),
+    for sent in (update("tasks", "1", {"title": "y"}, hlc=stamp(4)),
+                 insert("tasks", "1", {"title": "y"}, hlc=stamp(4)),
                  insert("tasks", "1", {"title": "y"}, hlc=stamp(9))):
         assert anna.push(sent) == verdicts(rejected(sent, "RLS_DENIED", None))
 
@@ -288,7 +294,8 @@ def test_a_losing_column_is_neither_written_nor_journaled(world: World):
     mixed = update("tasks", "1", {"title": "c", "likes": 2}, hlc=stamp(4))
     anna.push(first, mixed)
     told = anna.pull(entry("tasks"))["conflicts"]
-    assert [(each["column_name"], each["loser_value"], each["conflict_mode"]) for each in told] == [("likes", 1, "hlc")]
+    assert [(each["column_name"], each["loser_value"], each["conflict_mode"])
+            for each in told] == [("likes", 1, "hlc")]
 
 
 @pytest.mark.parametrize("hlc", [
@@ -309,7 +316,8 @@ def test_a_missing_stamp_refuses_the_whole_call(clocked: World, op: str):
 
 
 def test_i_35_the_outcome_does_not_depend_on_the_order_of_arrival(clocked: World):
-    writes = [({"title": "a", "likes": 1}, stamp(3)), ({"title": "b"}, stamp(5)), ({"likes": 2, "done": True}, stamp(4)),
+    writes = [({"title": "a", "likes": 1}, stamp(3)), ({"title": "b"}, stamp(5)),
+              ({"likes": 2, "done": True}, stamp(4)),
               ({"done": False, "title": "c"}, stamp(3, 1))]
     anna, ben, outcomes = clocked.caller(BEN), clocked.caller(CORA), set()
     for number, order in enumerate(itertools.permutations(writes), 100):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from support import (Json, World, applied, delete, entry, insert, keys, rejected, removed, uid, update, verdicts)
+from support import (Json, World, applied, delete, entry, insert, keys, rejected, removed, uid, update,
+                     verdicts)
 
 UPPER = "ABCDEF00-0000-4000-8000-000000000001"
 
@@ -28,14 +29,16 @@ SHAPES = [
      '["\\u0001\\u001f\x7f\u2028😀", "3"]'),
     ("u uuid, t text, s smallint, primary key (u, t, s)", "u,t,s", {"u": UPPER, "t": "", "s": -1},
      f'["{UPPER.lower()}", "", "-1"]'),
-    ("t text, b bigint, primary key (t, b)", "t,b", {"t": '["x", "y"]', "b": 1}, '["[\\"x\\", \\"y\\"]", "1"]'),
+    ("t text, b bigint, primary key (t, b)", "t,b", {"t": '["x", "y"]', "b": 1},
+     '["[\\"x\\", \\"y\\"]", "1"]'),
     ('"Key Part" text, "select" bigint, primary key ("Key Part", "select")', "Key Part,select",
      {"Key Part": ", ", "select": 1}, '[", ", "1"]'),
     ("t text, v varchar, primary key (t, v)", "t,v", {"t": "a,b", "v": "[]"}, '["a,b", "[]"]'),
 ]
 
 
-@pytest.mark.parametrize("columns, key, values, pk", SHAPES, ids=[f"{shape[0]} {shape[3]!r}" for shape in SHAPES])
+@pytest.mark.parametrize("columns, key, values, pk", SHAPES,
+                         ids=[f"{shape[0]} {shape[3]!r}" for shape in SHAPES])
 def test_i_34_the_text_of_a_key(world: World, columns: str, key: str, values: dict, pk: str):
     world.table("things", f"body text, {columns}", key_columns=key.split(","))
     world.put("things", **values)
@@ -53,24 +56,30 @@ def test_i_34_the_text_of_a_key(world: World, columns: str, key: str, values: di
 
 
 BAD_KEYS = {
-    "id uuid primary key": [UPPER, UPPER.lower().replace("-", ""), "{" + UPPER.lower() + "}", UPPER.lower() + " ", "x",
+    "id uuid primary key": [UPPER, UPPER.lower().replace("-", ""), "{" + UPPER.lower() + "}",
+                            UPPER.lower() + " ", "x",
                             " " + UPPER.lower()],
-    "id integer primary key": ["012", "+1", "1.0", " 1", "1 ", "-0", "abc", "2147483648", "-2147483649", "1e3", "0x10",
+    "id integer primary key": ["012", "+1", "1.0", " 1", "1 ", "-0", "abc", "2147483648", "-2147483649",
+                               "1e3", "0x10",
                                "--1", "٣", "1_000", "-01", '"1"', "null"],
     "id smallint primary key": ["32768", "00"],
     "id bigint primary key": ["9223372036854775808", "-9223372036854775809", "1\n"],
     "slug varchar(3) primary key": ["abcd", "abc "],
     "a text, b integer, primary key (a, b)": [
-        '["1","12"]', '["1", 12]', '["1"]', '["1", "2", "3"]', "1", '["\\u0041", "1"]', '["a\\/b", "1"]', '[ "1", "2"]',
-        '["1", "2" ]', '["1",  "2"]', '["1", "02"]', '["1", "x"]', '["1", null]', '[null, "1"]', "[]", "{}", '["\\u000a", "1"]',
-        '["\\u001F", "1"]', '["\n", "1"]', '"1, 2"', '["1", "2"', '["1", "2"]x', ' ["1", "2"]', '["1", "2"]\n', "null",
+        '["1","12"]', '["1", 12]', '["1"]', '["1", "2", "3"]', "1", '["\\u0041", "1"]', '["a\\/b", "1"]',
+        '[ "1", "2"]',
+        '["1", "2" ]', '["1",  "2"]', '["1", "02"]', '["1", "x"]', '["1", null]', '[null, "1"]', "[]", "{}",
+        '["\\u000a", "1"]',
+        '["\\u001F", "1"]', '["\n", "1"]', '"1, 2"', '["1", "2"', '["1", "2"]x', ' ["1", "2"]',
+        '["1", "2"]\n', "null",
         '["\\u00e9", "1"]', '["1", ["2"]]'],
 }
 
 
 @pytest.mark.parametrize("columns, bad", BAD_KEYS.items(), ids=BAD_KEYS)
 def test_a_key_that_is_not_canonical_refuses_the_call(world: World, columns: str, bad: list[str]):
-    key = columns[columns.index("(", 12) + 1:-1].split(", ") if columns.startswith("a ") else [columns.split()[0]]
+    key = columns[columns.index("(", 12)
+                  + 1:-1].split(", ") if columns.startswith("a ") else [columns.split()[0]]
     world.table("things", f"body text, {columns}", key_columns=key)
     anna = world.caller()
     codes = {(op.__name__, pk): anna.push_code(op("things", pk, {} if op is delete else {"body": "x"}))
@@ -80,7 +89,8 @@ def test_a_key_that_is_not_canonical_refuses_the_call(world: World, columns: str
 
 
 def test_s_81_a_composite_key_end_to_end(world: World):
-    world.table("parts", "pack integer, n integer, body text, primary key (pack, n)", key_columns=["pack", "n"])
+    world.table("parts", "pack integer, n integer, body text, primary key (pack, n)",
+                key_columns=["pack", "n"])
     anna, pk = world.caller(), '["1", "12"]'
     for sent in (insert("parts", pk, {"body": "a"}), update("parts", pk, {"body": "b"})):
         assert anna.push(sent) == verdicts(applied(sent))
@@ -94,12 +104,15 @@ def test_s_81_a_composite_key_end_to_end(world: World):
 
 @pytest.mark.parametrize("pk, columns, lands", [
     ('["1", "2"]', {}, True), ('["1", "2"]', {"a": 1}, True), ('["1", "2"]', {"a": "1", "b": "2"}, True),
-    ('["1", "2"]', {"a": 2}, False), ('["1", "2"]', {"a": 1, "b": 3}, False), ('["1", "2"]', {"b": None}, False),
+    ('["1", "2"]', {"a": 2}, False), ('["1", "2"]', {"a": 1, "b": 3}, False),
+    ('["1", "2"]', {"b": None}, False),
     ('["1", "2"]', {"b": "x"}, False)], ids=str)
-def test_key_columns_named_by_an_insert_must_agree(world: World, pk: str, columns: dict[str, Json], lands: bool):
+def test_key_columns_named_by_an_insert_must_agree(world: World, pk: str, columns: dict[str, Json],
+                                                   lands: bool):
     world.table("parts", "a integer, b integer, primary key (a, b)", key_columns=["a", "b"])
     sent = insert("parts", pk, columns)
-    assert world.caller().push(sent) == verdicts(applied(sent) if lands else rejected(sent, "CONSTRAINT", None))
+    assert world.caller().push(sent) == verdicts(applied(sent)
+                                                 if lands else rejected(sent, "CONSTRAINT", None))
     assert world.sql("select a, b from parts") == ([(1, 2)] if lands else [])
 
 
@@ -130,7 +143,8 @@ def test_a_row_is_readable_only_with_its_whole_key(world: World):
     world.sql("insert into parts values (1, 2, 'x')")
     anna = world.caller()
     assert anna.pull_code(entry("parts")) == "KZL02"
-    verdict = anna.push(update("parts", '["1", "2"]', {"body": "y"}, precondition={"body": "no"}))["verdicts"][0]
+    verdict = anna.push(update("parts", '["1", "2"]', {"body": "y"},
+                               precondition={"body": "no"}))["verdicts"][0]
     assert verdict["verdict"] == "rejected" and verdict["server_row"] is None
 
 
@@ -152,16 +166,19 @@ def test_the_key_index_serves_a_push(world: World):
 
 
 @pytest.mark.parametrize("columns, key", [
-    ("id numeric primary key", ["id"]), ("id timestamptz primary key", ["id"]), ("id boolean primary key", ["id"]),
+    ("id numeric primary key", ["id"]), ("id timestamptz primary key", ["id"]),
+    ("id boolean primary key", ["id"]),
     ("id date primary key", ["id"]), ("id bytea primary key", ["id"]), ("id char(3) primary key", ["id"]),
     ("id jsonb primary key", ["id"]), ("a integer, b numeric, primary key (a, b)", ["a", "b"])])
 def test_an_unsupported_key_type_is_refused(world: World, columns: str, key: list[str]):
     world.create("things", columns)
-    assert world.sql_code("select kizunasync.register_table('things', p_key_columns => %s)", (key,)) == "0A000"
+    assert world.sql_code("select kizunasync.register_table('things', p_key_columns => %s)",
+                          (key,)) == "0A000"
 
 
 @pytest.mark.parametrize("columns, key", [
-    ("id bigint", ["id"]), ("id bigint unique", ["id"]), ("a integer, id bigint, primary key (a, id)", ["id"]),
+    ("id bigint", ["id"]), ("id bigint unique", ["id"]),
+    ("a integer, id bigint, primary key (a, id)", ["id"]),
     ("a integer, b integer, primary key (a, b)", ["b", "a"]), ("a integer primary key", ["id"]),
     ("id bigint primary key, b integer", ["id", "b"]), ("id bigint primary key", [])], ids=str)
 def test_a_table_without_that_primary_key_is_refused(world: World, columns: str, key: list[str]):

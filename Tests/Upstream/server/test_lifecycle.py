@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from support import (ANNA, BEN, Refused, World, applied, delete, entry, insert, keys, new_id, removed, rows, signal_page,
+from support import (ANNA, BEN, Refused, World, applied, delete, entry, insert, keys, new_id, removed, rows,
+                     signal_page,
                      uid, update, verdicts)
 
 FLAVOURS = pytest.mark.parametrize("world", ["plain", "supabase"], indirect=True)
@@ -102,9 +103,11 @@ def test_i_23_a_user_keeps_a_hundred_clients_and_the_one_just_written(world: Wor
     anna = world.caller()
     world.caller(BEN, client=uid(1)).pull(entry("tasks"))
     anna.pull(entry("tasks"), client_id=uid(1000))
-    world.sql("update kizunasync.clients set last_seen = now() - interval '2 days' where client_key = %s", (uid(1000),))
+    world.sql("update kizunasync.clients set last_seen = now() - interval '2 days' where client_key = %s",
+              (uid(1000),))
     world.sql("insert into kizunasync.clients (client_key, user_id, last_seen)"
-              " select ('00000000-0000-4000-8000-' || lpad(to_hex(n), 12, '0')), %s, now() - n * interval '1 second'"
+              " select ('00000000-0000-4000-8000-' || lpad(to_hex(n), 12, '0')), %s, now() - n * interval '1"
+              " second'"
               " from generate_series(2, 100) n", (ANNA,))
     of_anna = "select client_key::text from kizunasync.clients where user_id::text = %s"
     assert len(world.sql(of_anna, (ANNA,))) == 100
@@ -118,7 +121,8 @@ def test_the_registry_remembers_what_a_client_last_did(world: World):
     world.tasks(register_clients=True, min_schema_version=2)
     world.put("tasks", id=1)
     anna = world.caller(client=uid(1), version=3)
-    remembered = ("select cursor::text, last_mutation_id::text, schema_version, last_seen > now() - interval '1 minute'"
+    remembered = ("select cursor::text, last_mutation_id::text, schema_version, last_seen > now() - interval"
+                  " '1 minute'"
                   " from kizunasync.clients")
     anna.pull(entry("tasks"))
     assert world.sql(remembered) == [("1", None, 3, True)]
@@ -139,7 +143,8 @@ def test_who_is_registered_and_under_which_key(world: World):
     assert world.count("clients") == 0
     world.caller(session_id=uid(2)).pull(entry("tasks"))
     world.caller(client=uid(3), session_id=uid(2)).pull(entry("quiet"), entry("tasks"))
-    assert {key for (key,) in world.sql("select client_key::text from kizunasync.clients")} == {uid(2), uid(3)}
+    assert {key
+            for (key,) in world.sql("select client_key::text from kizunasync.clients")} == {uid(2), uid(3)}
 
 
 def test_a_failed_atomic_batch_is_no_last_applied_id(world: World):
@@ -219,7 +224,8 @@ def test_compaction_drops_what_is_superseded_and_no_page_changes(world: World):
 def test_compaction_stops_at_the_slowest_client_still_seen(world: World):
     world.tasks(register_clients=True)
     for title in ("a", "b", "c", "d"):
-        world.sql("insert into tasks (id, title) values (1, %s) on conflict (id) do update set title = excluded.title",
+        world.sql("insert into tasks (id, title) values (1, %s) on conflict (id) do update set title ="
+                  " excluded.title",
                   (title,))
     world.caller(client=uid(1)).pull(entry("tasks"))
     world.caller(client=uid(2)).pull(entry("tasks"))
@@ -228,7 +234,8 @@ def test_compaction_stops_at_the_slowest_client_still_seen(world: World):
     world.sql("update kizunasync.clients set cursor = 0 where client_key::text = %s", (uid(2),))
     world.sql("select kizunasync.compact()")
     assert world.sql("select seq from kizunasync.change_log order by 1") == [(3,), (4,)]
-    world.sql("update kizunasync.clients set last_seen = now() - interval '91 days' where client_key::text = %s", (uid(1),))
+    world.sql("update kizunasync.clients set last_seen = now() - interval '91 days' where client_key::text ="
+              " %s", (uid(1),))
     world.sql("select kizunasync.compact()")
     assert world.sql("select seq from kizunasync.change_log") == [(4,)]
 
@@ -253,8 +260,10 @@ def test_pruning_forgets_old_clients_and_old_verdicts(world: World):
     first, second = insert("tasks", "1"), insert("tasks", "2")
     old.push(first)
     new.push(second)
-    world.sql("update kizunasync.clients set last_seen = now() - interval '91 days' where client_key::text = %s", (uid(1),))
-    world.sql("update kizunasync.ledger set recorded_at = now() - interval '91 days' where mutation_id::text = %s",
+    world.sql("update kizunasync.clients set last_seen = now() - interval '91 days' where client_key::text ="
+              " %s", (uid(1),))
+    world.sql("update kizunasync.ledger set recorded_at = now() - interval '91 days' where mutation_id::text"
+              " = %s",
               (first["mutation_id"],))
     world.sql("select kizunasync.prune()")
     assert world.sql("select client_key::text from kizunasync.clients") == [(uid(2),)]
@@ -271,7 +280,8 @@ def test_pruning_forgets_the_grants_of_deleted_users(world: World):
     world.sql("delete from auth.users where id = %s", (BEN,))
     world.sql("update kizunasync.grants set granted_at = now() - interval '10 years'")
     world.sql("select kizunasync.prune()")
-    assert world.sql("select user_id::text, table_name, bucket from kizunasync.grants") == [(ANNA, "tasks", "home")]
+    assert world.sql("select user_id::text, table_name, bucket from"
+                     " kizunasync.grants") == [(ANNA, "tasks", "home")]
 
 
 def test_a_grant_keeps_its_first_time_and_never_ages(world: World):
@@ -289,7 +299,8 @@ def test_a_grant_keeps_its_first_time_and_never_ages(world: World):
 
 
 def test_settings_are_one_row_with_these_values(world: World):
-    expected = {"max_batch_size": 500, "require_atomic": False, "max_pull_scan": 5000, "tombstone_ttl_days": 30,
+    expected = {"max_batch_size": 500, "require_atomic": False, "max_pull_scan": 5000,
+                "tombstone_ttl_days": 30,
                 "client_ttl_days": 90, "hlc_max_skew_ms": 5000, "reap_schedule": "16 3 * * *",
                 "compact_schedule": "47 3 * * *", "client_prune_schedule": "31 3 * * *"}
     names = ", ".join(expected)

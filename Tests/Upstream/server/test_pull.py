@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from support import (ANNA, BEN, CORA, SUB, World, delete, entry, images, insert, keys, removed, rows, signal_page, uid,
+from support import (ANNA, BEN, CORA, SUB, World, delete, entry, images, insert, keys, removed, rows,
+                     signal_page, uid,
                      update)
 
 OWN = f"owner = {SUB}"
@@ -107,7 +108,8 @@ def test_s_47_a_bucketed_table_must_be_scoped(world: World):
         assert anna.pull_code(entry("tasks"), cursor=cursor) == "KZL01"
         assert anna.pull_code(entry("tasks", title="x"), cursor=cursor) == "KZL01"
         assert anna.pull_code(HOME, entry("tasks"), cursor=cursor) == "KZL01"
-        assert anna.pull(entry("tasks"), cursor=cursor, schema_version=1) == signal_page(cursor, "RESET_REQUIRED")
+        assert anna.pull(entry("tasks"), cursor=cursor,
+                         schema_version=1) == signal_page(cursor, "RESET_REQUIRED")
 
 
 @FLAVOURS
@@ -195,8 +197,10 @@ def test_s_53_rows_come_in_the_order_of_their_numbers(world: World):
 
 
 ACCEPTED = ["0", "31", "31~12.30", "0:0", "9:4", "9:31~12.30", "1", "9223372036854775807"]
-REJECTED = ["", " 8", "8 ", "08", "8~0", "8~8", "8~9", "9~7.3", "9~5.5", "9~", "9~5,6", "9~05", ":8", "8:", "-1:8",
-            "+8", "1:2:3", "4:06", "-1", "00", "0~0", "8~-1", "1:8~8", "~5", "9~5.", "9~.5", "9~5~6", "x", "8\n", "1e3",
+REJECTED = ["", " 8", "8 ", "08", "8~0", "8~8", "8~9", "9~7.3", "9~5.5", "9~", "9~5,6", "9~05", ":8", "8:",
+            "-1:8",
+            "+8", "1:2:3", "4:06", "-1", "00", "0~0", "8~-1", "1:8~8", "~5", "9~5.", "9~.5", "9~5~6", "x",
+            "8\n", "1e3",
             "0x8", "8.0", "٨", "8:9~", "9~+5", "１", "null"]
 
 
@@ -218,7 +222,8 @@ def test_malformed_tokens_are_refused(world: World):
 
 
 @pytest.mark.parametrize("buckets", [None, {}, "x", [1], [{}], [{"table": 7, "params": {}}], [{"params": {}}],
-                                     [{"table": "tasks", "params": []}], [{"table": "tasks", "params": "x"}]], ids=str)
+                                     [{"table": "tasks", "params": []}], [{"table": "tasks", "params": "x"}]],
+                                     ids=str)
 def test_malformed_buckets_are_refused(world: World, buckets: object):
     world.tasks()
     code = world.caller().code("pull", buckets=buckets, cursor="0", schema_version=1)
@@ -269,9 +274,11 @@ def test_an_unbucketed_table_may_be_narrowed_by_params(world: World):
 def test_integer_and_boolean_bucket_columns(world: World):
     world.table("rooms", "id bigint primary key, floor integer, open boolean", bucket_column="floor")
     world.table("doors", "id bigint primary key, open boolean", bucket_column="open")
-    world.sql("insert into rooms values (1, 7, true), (2, 8, true), (3, 7, false); insert into doors values (1, true), (2, false)")
+    world.sql("insert into rooms values (1, 7, true), (2, 8, true), (3, 7, false); insert into doors values"
+              " (1, true), (2, false)")
     anna = world.caller()
-    assert keys(anna.pull(entry("rooms", floor=7))) == keys(anna.pull(entry("rooms", floor="7"))) == ["1", "3"]
+    assert keys(anna.pull(entry("rooms",
+                                floor=7))) == keys(anna.pull(entry("rooms", floor="7"))) == ["1", "3"]
     assert keys(anna.pull(entry("rooms", floor=7, open=True))) == ["1"]
     assert keys(anna.pull(entry("doors", open=True))) == ["1"]
 
@@ -327,7 +334,8 @@ def test_i_13_pages_joined_equal_one_unlimited_page(world: World):
     world.tasks(bucket_column="place", policy=f"{OWN} or owner is null")
     anna = world.caller()
     for number in range(1, 41):
-        world.put("tasks", id=number, place=["home", "work", "sea"][number % 3], owner=[None, BEN][number % 5 == 0])
+        world.put("tasks", id=number, place=["home", "work", "sea"][number % 3],
+                  owner=[None, BEN][number % 5 == 0])
     anna.pull(HOME, WORK)
     world.sql("delete from tasks where mod(id, 4) = 0")
     world.sql("update tasks set place = 'sea' where id in (1, 5, 9, 13)")
@@ -368,8 +376,10 @@ def test_i_20_an_image_is_the_row_at_render_time(world: World):
 
 
 def test_i_05_a_replys_row_is_within_what_its_caller_may_select(world: World):
-    world.tasks(policy=f"{OWN} or place = 'open'", grants="select (id, place, owner, title), insert, update, delete")
-    world.sql("insert into tasks (id, place, owner, likes) values (1, 'open', %s, 5), (2, 'shut', %s, 6)", (BEN, BEN))
+    world.tasks(policy=f"{OWN} or place = 'open'",
+                grants="select (id, place, owner, title), insert, update, delete")
+    world.sql("insert into tasks (id, place, owner, likes) values (1, 'open', %s, 5), (2, 'shut', %s, 6)",
+              (BEN, BEN))
     cora = world.caller(CORA)
     stale = [update("tasks", pk, {"title": "x"}, precondition={"title": "no"}) for pk in "12"]
     first, second = cora.push(*stale)["verdicts"]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from support import (ANNA, BEN, RESET, SUB, Refused, World, applied, delete, entry, insert, keys, new_id, plus,
-                     rejected, rows, task, update, verdicts)
+from support import (ANNA, BEN, RESET, SUB, Refused, World, applied, delete, entry, insert, keys, new_id,
+                     plus,
+                     rejected, rows, task, union, update, verdicts)
 
 OWN = f"owner = {SUB}"
 FLAVOURS = pytest.mark.parametrize("world", ["plain", "supabase"], indirect=True)
@@ -26,7 +27,8 @@ def test_s_01_an_insert_is_applied_and_comes_back_at_the_first_number(world: Wor
 def test_s_02_two_updates_of_a_row_in_one_push_show_it_once_at_the_second_number(world: World):
     world.tasks()
     world.put("tasks", id=1)
-    anna, first, second = world.caller(), update("tasks", "1", {"title": "a"}), update("tasks", "1", {"title": "b"})
+    anna, first, second = world.caller(), update("tasks", "1",
+                                                 {"title": "a"}), update("tasks", "1", {"title": "b"})
     assert anna.push(first, second) == verdicts(applied(first), applied(second))
     page = anna.pull(entry("tasks"))
     assert rows(page) == [("1", "3")] and page["cursor"] == "3"
@@ -49,7 +51,8 @@ def test_s_04_an_edit_of_a_key_that_never_was_is_refused_and_its_neighbour_appli
     world.tasks()
     world.put("tasks", id=1)
     absent, valid = update("tasks", "9", {"title": "x"}), update("tasks", "1", {"title": "y"})
-    assert world.caller().push(absent, valid) == verdicts(rejected(absent, "RLS_DENIED", None), applied(valid))
+    assert world.caller().push(absent, valid) == verdicts(rejected(absent, "RLS_DENIED", None),
+                                                          applied(valid))
 
 
 @FLAVOURS
@@ -139,7 +142,8 @@ def test_s_10_a_stale_precondition_is_refused_with_the_current_row(world: World)
     world.tasks()
     world.put("tasks", id=1, title="theirs", likes=3)
     sent = update("tasks", "1", {"title": "mine"}, precondition={"title": "old", "likes": 3})
-    assert world.caller().push(sent) == verdicts(rejected(sent, "PRECONDITION", task(1, title="theirs", likes=3)))
+    assert world.caller().push(sent) == verdicts(rejected(sent, "PRECONDITION",
+                                                          task(1, title="theirs", likes=3)))
     assert world.row("tasks", 1)["title"] == "theirs"
 
 
@@ -158,7 +162,8 @@ def test_a_precondition_without_a_readable_row_is_refused(world: World, op: str)
     world.tasks(policy=OWN)
     world.put("tasks", id=1, owner=BEN)
     for pk in ("1", "7"):
-        sent = {"mutation_id": new_id(), "table": "tasks", "pk": pk, "op": op, "precondition": {"title": None},
+        sent = {"mutation_id": new_id(), "table": "tasks", "pk": pk, "op": op,
+                "precondition": {"title": None},
                 "columns": {} if op == "delete" else {"title": "x"}}
         verdict = world.caller().push(sent)["verdicts"][0]
         assert verdict["verdict"] == "rejected" and verdict["server_row"] is None
@@ -174,20 +179,24 @@ def test_a_delete_whose_precondition_fails_keeps_the_row(world: World):
 
 
 def test_s_11_a_precondition_equal_up_to_case_or_offset_holds(world: World):
-    world.table("events", "id bigint primary key, ref uuid, at timestamptz, cost numeric, n bigint, doc jsonb, j json,"
+    world.table("events", "id bigint primary key, ref uuid, at timestamptz, cost numeric, n bigint, doc"
+                " jsonb, j json,"
                           " tags text[], d date")
-    world.sql("insert into events values (1, 'abcdef00-0000-4000-8000-000000000001', '2026-03-01T10:00:00Z', 4.5,"
+    world.sql("insert into events values (1, 'abcdef00-0000-4000-8000-000000000001', '2026-03-01T10:00:00Z',"
+              " 4.5,"
               " 9007199254740993, '{\"a\": 1, \"b\": [2]}', '{\"a\": 1}', '{x,y}', '2026-03-01')")
     anna = world.caller()
     for expected in (
-        {"ref": "ABCDEF00-0000-4000-8000-000000000001"}, {"at": "2026-03-01T12:00:00+02:00"}, {"cost": "4.50"},
+        {"ref": "ABCDEF00-0000-4000-8000-000000000001"}, {"at": "2026-03-01T12:00:00+02:00"},
+        {"cost": "4.50"},
         {"n": "9007199254740993"}, {"doc": {"b": [2], "a": 1}}, {"j": {"a": 1}}, {"tags": ["x", "y"]},
         {"d": "2026-03-01"}, {"id": 1},
     ):
         sent = update("events", "1", {"cost": "4.5"}, precondition=expected)
         assert anna.push(sent) == verdicts(applied(sent)), expected
     for expected in (
-        {"ref": "abcdef00-0000-4000-8000-000000000002"}, {"at": "2026-03-01T10:00:00+02:00"}, {"cost": "4.51"},
+        {"ref": "abcdef00-0000-4000-8000-000000000002"}, {"at": "2026-03-01T10:00:00+02:00"},
+        {"cost": "4.51"},
         {"n": "9007199254740992"}, {"doc": {"a": 1}}, {"tags": ["y", "x"]}, {"d": None},
     ):
         sent = update("events", "1", {"cost": "1"}, precondition=expected)
@@ -217,12 +226,15 @@ def test_s_13_an_update_of_nothing_is_refused(world: World):
 
 @FLAVOURS
 def test_s_14_a_broken_constraint_refuses_its_mutation_alone(world: World):
-    world.table("tasks", "id bigint primary key, n integer check (n > 0), name text unique, r integer not null default 1")
+    world.table("tasks", "id bigint primary key, n integer check (n > 0), name text unique, r integer not"
+                " null default 1")
     world.sql("insert into tasks values (1, 1, 'a', 1), (2, 2, 'b', 1)")
-    one, check, two = (update("tasks", "1", {"n": 5}), update("tasks", "1", {"n": -1}), update("tasks", "2", {"n": 6}))
+    one, check, two = (update("tasks", "1", {"n": 5}), update("tasks", "1", {"n": -1}),
+                       update("tasks", "2", {"n": 6}))
     row = {"id": 1, "n": 5, "name": "a", "r": 1}
     anna = world.caller()
-    assert anna.push(one, check, two) == verdicts(applied(one), rejected(check, "CONSTRAINT", row), applied(two))
+    assert anna.push(one, check, two) == verdicts(applied(one), rejected(check, "CONSTRAINT", row),
+                                                  applied(two))
     for columns in ({"name": "b"}, {"r": None}, {"n": "99999999999"}, {"n": "x"}):
         sent = update("tasks", "1", columns)
         assert anna.push(sent) == verdicts(rejected(sent, "CONSTRAINT", row)), columns
@@ -246,7 +258,8 @@ def test_s_15_an_uncoded_raise_is_a_verdict_any_other_code_fails_the_call(world:
               " if new.title = 'state' then raise 'no' using errcode = '55000'; end if;"
               " if new.title = 'p2' then raise no_data_found; end if;"
               " if new.title = 'class 42' then raise undefined_table; end if; return new; end $$;"
-              " create trigger refuse before insert or update on tasks for each row execute function refuse()")
+              " create trigger refuse before insert or update on tasks for each row execute function"
+              " refuse()")
     anna = world.caller()
     good, bad = insert("tasks", "1"), insert("tasks", "2", {"title": "plain"})
     assert anna.push(good, bad) == verdicts(applied(good), rejected(bad, "CONSTRAINT", None))
@@ -260,7 +273,8 @@ def test_s_16_a_forbidden_column_refuses_the_mutation_as_a_whole(world: World):
     world.tasks(grants="select (id, title), insert (id, title), update (title), delete")
     world.put("tasks", id=1, title="is", likes=1)
     shown, anna = {"id": 1, "title": "is"}, world.caller()
-    for sent in (update("tasks", "1", {"title": "x", "likes": 2}), update("tasks", "1", transforms={"likes": plus(1)}),
+    for sent in (update("tasks", "1", {"title": "x", "likes": 2}),
+                 update("tasks", "1", transforms={"likes": plus(1)}),
                  update("tasks", "1", {"title": "x"}, transforms={"likes": plus(1)}),
                  insert("tasks", "1", {"title": "x", "likes": 5})):
         assert anna.push(sent) == verdicts(rejected(sent, "COLUMN_DENIED", shown))
@@ -289,7 +303,8 @@ def test_generated_and_key_columns_are_never_written_by_an_update(world: World):
     world.table("tasks", "id bigint primary key, n integer, twice integer generated always as (n * 2) stored")
     world.put("tasks", id=1, n=2)
     row, anna = {"id": 1, "n": 2, "twice": 4}, world.caller()
-    for sent in (update("tasks", "1", {"twice": 8}), insert("tasks", "1", {"twice": 8}), update("tasks", "1", {"id": 1}),
+    for sent in (update("tasks", "1", {"twice": 8}), insert("tasks", "1", {"twice": 8}),
+                 update("tasks", "1", {"id": 1}),
                  update("tasks", "1", {"id": "2", "n": 3}), update("tasks", "1", transforms={"id": plus(1)}),
                  update("tasks", "1", transforms={"twice": plus(1)})):
         assert anna.push(sent) == verdicts(rejected(sent, "COLUMN_DENIED", row)), sent
@@ -316,7 +331,8 @@ def test_s_17_a_row_seen_but_not_writable_is_refused_with_the_row(world: World):
     world.register("tasks")
     world.put("tasks", id=1, owner=BEN)
     row = {"id": 1, "owner": BEN, "title": None}
-    for sent in (update("tasks", "1", {"title": "x"}), delete("tasks", "1"), insert("tasks", "1", {"owner": ANNA}),
+    for sent in (update("tasks", "1", {"title": "x"}), delete("tasks", "1"),
+                 insert("tasks", "1", {"owner": ANNA}),
                  update("tasks", "1", {"title": "x"}, precondition={"owner": BEN})):
         assert world.caller().push(sent) == verdicts(rejected(sent, "RLS_DENIED", row)), sent
     assert world.row("tasks", 1) == row
@@ -357,7 +373,8 @@ def test_s_20_an_insert_that_fails_the_check_is_refused(world: World):
     world.tasks(policy=OWN)
     world.put("tasks", id=1, owner=BEN, title="ben's")
     anna = world.caller()
-    for sent in (insert("tasks", "2", {"owner": BEN}), insert("tasks", "2"), insert("tasks", "1", {"owner": ANNA})):
+    for sent in (insert("tasks", "2", {"owner": BEN}), insert("tasks", "2"),
+                 insert("tasks", "1", {"owner": ANNA})):
         assert anna.push(sent) == verdicts(rejected(sent, "RLS_DENIED", None)), sent
     assert world.row("tasks", 1)["title"] == "ben's" and world.row("tasks", 2) is None
 
@@ -425,7 +442,8 @@ def test_s_24_a_server_that_requires_atomic_batches_refuses_others(world: World)
 def test_atomic_missing_is_false(world: World):
     world.tasks()
     good, bad = insert("tasks", "1"), update("tasks", "9", {"title": "x"})
-    assert world.caller().push(good, bad, atomic=None) == verdicts(applied(good), rejected(bad, "RLS_DENIED", None))
+    assert world.caller().push(good, bad,
+                               atomic=None) == verdicts(applied(good), rejected(bad, "RLS_DENIED", None))
 
 
 def test_s_25_one_bad_key_refuses_the_whole_call(world: World):
@@ -473,7 +491,8 @@ def test_s_28_an_empty_batch_has_no_verdicts(world: World):
 def test_an_own_delete_wins_over_later_mutations_of_the_push(world: World):
     world.tasks()
     world.put("tasks", id=1, title="x")
-    gone, edit, again, twice = (delete("tasks", "1"), update("tasks", "1", {"title": "y"}), insert("tasks", "1"),
+    gone, edit, again, twice = (delete("tasks", "1"), update("tasks", "1", {"title": "y"}),
+                                insert("tasks", "1"),
                                 delete("tasks", "1"))
     assert world.caller().push(gone, edit, again, twice) == verdicts(
         applied(gone), *(rejected(each, "DELETE_WINS", None) for each in (edit, again, twice)))
@@ -523,10 +542,13 @@ def test_a_second_delete_of_a_granted_row_loses_to_the_first(world: World):
 @pytest.mark.parametrize("change", [
     {"mutation_id": "not-a-uuid"}, {"mutation_id": 7}, {"mutation_id": None}, {"table": 7}, {"table": None},
     {"pk": ""}, {"pk": 1}, {"pk": None}, {"pk": "01"}, {"op": "upsert"}, {"op": None}, {"op": "INSERT"},
-    {"op": "insert", "transforms": {"likes": plus(1)}}, {"op": "delete", "columns": {}, "transforms": {"likes": plus(1)}},
+    {"op": "insert", "transforms": {"likes": plus(1)}}, {"op": "delete", "columns": {},
+                                                         "transforms": {"likes": plus(1)}},
     {"transforms": {"likes": {"op": "multiply", "by": 2}}}, {"transforms": {"likes": {"op": "increment"}}},
-    {"transforms": {"likes": plus("x")}}, {"transforms": {"likes": plus(True)}}, {"transforms": {"likes": plus(None)}},
-    {"transforms": {"tags": union()}}, {"transforms": {"tags": {"op": "arrayUnion"}}}, {"transforms": {"tags": {
+    {"transforms": {"likes": plus("x")}}, {"transforms": {"likes": plus(True)}},
+    {"transforms": {"likes": plus(None)}},
+    {"transforms": {"tags": union()}}, {"transforms": {"tags": {"op": "arrayUnion"}}},
+    {"transforms": {"tags": {
         "op": "arrayRemove", "values": []}}}, {"transforms": {"likes": 1}},
     {"columns": {"likes": 1}, "transforms": {"likes": plus(1)}},
 ], ids=str)
@@ -547,7 +569,8 @@ def test_a_mutation_without_a_required_field_refuses_the_whole_call(world: World
     assert world.caller().push_code(bad) == "22023"
 
 
-@pytest.mark.parametrize("batch", [None, [], "x", {}, {"mutations": None}, {"mutations": {}}, {"mutations": [1]}],
+@pytest.mark.parametrize("batch", [None, [], "x", {}, {"mutations": None}, {"mutations": {}},
+                                   {"mutations": [1]}],
                          ids=str)
 def test_a_malformed_batch_is_refused(world: World, batch: object):
     world.tasks()

@@ -8,7 +8,8 @@ import subprocess
 import pytest
 
 import postgres as harness
-from support import (ANNA, BEN, World, applied, entry, insert, keys, removed, rejected, rows, task, uid, update, verdicts)
+from support import (ANNA, BEN, World, applied, entry, insert, keys, removed, rejected, rows, task, uid,
+                     update, verdicts)
 
 FLAVOURS = pytest.mark.parametrize("world", ["plain", "supabase"], indirect=True)
 TASKS, HOME, WORK = entry("tasks"), entry("tasks", place="home"), entry("tasks", place="work")
@@ -132,7 +133,8 @@ def test_a_row_deleted_while_its_table_was_unregistered_is_no_ghost_of_a_fresh_p
 
 @pytest.mark.parametrize("fields", [
     {"sync_mode": "write-only"}, {"sync_mode": None}, {"conflict_mode": "crdt"}, {"bucket_column": "nowhere"},
-    {"key_columns": ["nowhere"]}, {"min_schema_version": 0}, {"tombstone_ttl_days": 0}, {"soft_delete_column": "nowhere"},
+    {"key_columns": ["nowhere"]}, {"min_schema_version": 0}, {"tombstone_ttl_days": 0},
+
     {"key_columns": ["id", "id"]}], ids=str)
 def test_a_registration_that_makes_no_sense_is_refused(world: World, fields: dict):
     world.create("tasks", "id bigint primary key, place text")
@@ -156,7 +158,8 @@ def test_a_table_that_lost_its_row_security_lets_nobody_see_more(world: World):
 
 
 def test_a_soft_delete_is_an_update_to_the_server(world: World):
-    world.table("notes", "id bigint primary key, body text, gone_at timestamptz", soft_delete_column="gone_at")
+    world.table("notes", "id bigint primary key, body text, gone_at timestamptz",
+                soft_delete_column="gone_at")
     world.put("notes", id=1)
     anna, sent = world.caller(), update("notes", "1", {"gone_at": "2026-01-01T00:00:00Z"})
     anna.pull(entry("notes"))
@@ -205,13 +208,15 @@ def test_a_row_pushed_to_a_registered_table_twice_has_one_entry_each(world: Worl
 
 
 def dumped(world: World) -> str:
-    command = [harness._binary("pg_dump"), "--schema-only", world.database.dsn(world.database.postgres.superuser)]
+    command = [harness._binary("pg_dump"), "--schema-only",
+               world.database.dsn(world.database.postgres.superuser)]
     text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     return "\n".join(line for line in text.splitlines() if not line.startswith(("--", "\\")))
 
 
 def contents(world: World) -> dict[str, list]:
-    stores = world.sql("select relname from pg_class where relnamespace = 'kizunasync'::regnamespace and relkind = 'r'")
+    stores = world.sql("select relname from pg_class where relnamespace = 'kizunasync'::regnamespace and"
+                       " relkind = 'r'")
     return {name: sorted(world.sql(f'select t::text from kizunasync."{name}" t')) for (name,) in stores}
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from support import (BEN, World, applied, delete, entry, insert, plus, rejected, remove, task, union, update, verdicts)
+from support import (BEN, World, applied, delete, entry, insert, plus, rejected, remove, task, union, update,
+                     verdicts)
 
 FLAVOURS = pytest.mark.parametrize("world", ["plain", "supabase"], indirect=True)
 
@@ -66,7 +67,8 @@ def test_s_37_precondition_assign_and_increment_in_one_verdict(world: World):
     sent = update("tasks", "1", {"title": "2"}, precondition={"title": "1"}, transforms={"likes": plus(1)})
     assert world.caller().push(sent) == verdicts(applied(sent, task(1, title="2", likes=5)))
     again = update("tasks", "1", {"title": "3"}, precondition={"title": "1"}, transforms={"likes": plus(1)})
-    assert world.caller().push(again) == verdicts(rejected(again, "PRECONDITION", task(1, title="2", likes=5)))
+    assert world.caller().push(again) == verdicts(rejected(again, "PRECONDITION",
+                                                           task(1, title="2", likes=5)))
 
 
 @FLAVOURS
@@ -98,7 +100,8 @@ def test_s_39_increments_are_exact_and_start_from_nothing(world: World):
 
 
 def test_a_transform_on_a_column_of_the_wrong_type_is_a_broken_constraint(world: World):
-    world.table("kinds", "id bigint primary key, t text, b boolean, u uuid, j jsonb, n integer, a integer[], at timestamptz,"
+    world.table("kinds", "id bigint primary key, t text, b boolean, u uuid, j jsonb, n integer, a integer[],"
+                " at timestamptz,"
                          " tags text[]")
     world.sql("insert into kinds (id, n, tags) values (1, 1, '{x}')")
     cases = [(column, plus(1)) for column in ("t", "b", "u", "j", "a", "at", "tags")]

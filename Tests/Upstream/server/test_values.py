@@ -12,8 +12,10 @@ FLAVOURS = pytest.mark.parametrize("world", ["plain", "supabase"], indirect=True
 
 # A column type, the value sent up, and what comes down.
 VALUES: list[tuple[str, Json, Json]] = [
-    ("bigint", "9007199254740993", 9007199254740993), ("bigint", "-9223372036854775808", -9223372036854775808),
-    ("bigint", 2147483647, 2147483647), ("integer", 7, 7), ("integer", "-2147483648", -2147483648), ("smallint", 3, 3),
+    ("bigint", "9007199254740993", 9007199254740993), ("bigint", "-9223372036854775808",
+                                                       -9223372036854775808),
+    ("bigint", 2147483647, 2147483647), ("integer", 7, 7), ("integer", "-2147483648", -2147483648),
+    ("smallint", 3, 3),
     ("numeric", "4.50", Decimal("4.50")), ("numeric", "123456789012345678901234567890.123456789",
                                            Decimal("123456789012345678901234567890.123456789")),
     ("numeric(8,2)", "4.5", Decimal("4.50")), ("numeric", 5, 5), ("double precision", "1.5", Decimal("1.5")),
@@ -25,7 +27,8 @@ VALUES: list[tuple[str, Json, Json]] = [
     ("timestamptz", "2026-03-01T12:30:00+02:00", "2026-03-01T10:30:00+00:00"),
     ("timestamptz", "2026-03-01T10:30:00.123456Z", "2026-03-01T10:30:00.123456+00:00"),
     ("timestamp", "2026-03-01T10:30:00", "2026-03-01T10:30:00"), ("date", "2026-03-01", "2026-03-01"),
-    ("time", "10:30:00", "10:30:00"), ("interval", "1 day 02:03:04", "1 day 02:03:04"), ("bytea", "\\x00ff", "\\x00ff"),
+    ("time", "10:30:00", "10:30:00"), ("interval", "1 day 02:03:04", "1 day 02:03:04"),
+    ("bytea", "\\x00ff", "\\x00ff"),
     ("int4range", "[1,5)", "[1,5)"), ("inet", "10.0.0.1", "10.0.0.1"),
     ("text[]", ["a", "b,c", 'd"', "", "NULL"], ["a", "b,c", 'd"', "", "NULL"]), ("text[]", [], []),
     ("text[]", ["a", None], ["a", None]), ("text[]", None, None), ("integer[]", [1, 2], [1, 2]),
@@ -35,7 +38,8 @@ VALUES: list[tuple[str, Json, Json]] = [
     ("jsonb", {"a": 1, "b": [None, "x"]}, {"a": 1, "b": [None, "x"]}), ("jsonb", "a string", "a string"),
     ("jsonb", '{"a": 1}', '{"a": 1}'), ("jsonb", [1, "2"], [1, "2"]), ("jsonb", [], []), ("jsonb", 5, 5),
     ("jsonb", True, True), ("json", {"a": {"b": []}}, {"a": {"b": []}}), ("json", "5", "5"),
-    ("jsonb", {"n": 12345678901234567890}, {"n": 12345678901234567890}), ("jsonb[]", [{"a": 1}, "x"], [{"a": 1}, "x"]),
+    ("jsonb", {"n": 12345678901234567890}, {"n": 12345678901234567890}),
+    ("jsonb[]", [{"a": 1}, "x"], [{"a": 1}, "x"]),
 ]
 
 
@@ -58,7 +62,8 @@ def test_a_value_goes_up_and_comes_down(world: World, kind: str, up: Json, down:
 @FLAVOURS
 def test_enums_domains_and_defaults(world: World):
     world.sql("create type mood as enum ('sad', 'glad'); create domain small as integer check (value < 10)")
-    world.table("things", "id bigint primary key, m mood default 'sad', s small, at timestamptz not null default now()")
+    world.table("things", "id bigint primary key, m mood default 'sad', s small, at timestamptz not null"
+                " default now()")
     anna, made = world.caller(), insert("things", "1", {"s": 3})
     assert anna.push(made) == verdicts(applied(made))
     image = images(anna.pull(entry("things")))["1"]
@@ -69,7 +74,8 @@ def test_enums_domains_and_defaults(world: World):
 
 
 @pytest.mark.parametrize("kind, value", [
-    ("integer", "1.5"), ("integer", ""), ("boolean", "maybe"), ("uuid", "x"), ("date", "2026-13-01"), ("text[]", "{a"),
+    ("integer", "1.5"), ("integer", ""), ("boolean", "maybe"), ("uuid", "x"), ("date", "2026-13-01"),
+    ("text[]", "{a"),
     ("numeric(3,1)", "1000"), ("varchar(2)", "abc"), ("timestamptz", "soon"), ("integer[]", ["x"])])
 def test_a_value_the_type_refuses_is_a_broken_constraint(world: World, kind: str, value: Json):
     world.table("things", f"id bigint primary key, v {kind}")
@@ -79,23 +85,28 @@ def test_a_value_the_type_refuses_is_a_broken_constraint(world: World, kind: str
         assert world.caller().push(sent) == verdicts(rejected(sent, "CONSTRAINT", row))
 
 
-@pytest.mark.parametrize("flavour_setting", [
-    ("timezone", "Asia/Tokyo"), ("datestyle", "German, DMY"), ("intervalstyle", "sql_standard"), ("bytea_output", "escape"),
+@pytest.mark.parametrize("setting", [
+    ("timezone", "Asia/Tokyo"), ("datestyle", "German, DMY"), ("intervalstyle", "sql_standard"),
+    ("bytea_output", "escape"),
     ("search_path", "elsewhere, pg_catalog"), ("search_path", ""), ("extra_float_digits", "-10"),
-    ("array_nulls", "off"), ("lc_monetary", "C"), ("row_security", "on"), ("plan_cache_mode", "force_generic_plan"),
+    ("array_nulls", "off"), ("lc_monetary", "C"), ("row_security", "on"),
+    ("plan_cache_mode", "force_generic_plan"),
     ("default_transaction_isolation", "serializable"), ("default_transaction_isolation", "repeatable read"),
-    ("check_function_bodies", "off"), ("transform_null_equals", "on"), ("quote_all_identifiers", "on")], ids=str)
-def test_the_settings_of_the_callers_session_change_nothing(world: World, flavour_setting: tuple[str, str]):
+    ("check_function_bodies", "off"), ("transform_null_equals", "on"), ("quote_all_identifiers", "on")],
+    ids=str)
+def test_the_settings_of_the_callers_session_change_nothing(world: World, setting: tuple[str, str]):
     world.sql("create schema elsewhere; grant usage on schema elsewhere to public;"
               " create table elsewhere.things (id bigint primary key, at timestamptz)")
-    world.table("things", "id bigint primary key, at timestamptz, span interval, raw bytea, f double precision, d date,"
+    world.table("things", "id bigint primary key, at timestamptz, span interval, raw bytea, f double"
+                " precision, d date,"
                           " n integer, list text[]", bucket_column="d", conflict_journal=True)
     plain, odd = world.caller(), world.caller().apart()
-    name, value = flavour_setting
+    name, value = setting
     odd.session.connection.autocommit = True
     odd.session.sql(f"select set_config('{name}', %s, false)", (value,))
     odd.session.connection.autocommit = False
-    columns = {"at": "2026-03-01T10:00:00Z", "span": "1 day 02:00:00", "raw": "\\x00ff5c", "f": "0.30000000000000004",
+    columns = {"at": "2026-03-01T10:00:00Z", "span": "1 day 02:00:00", "raw": "\\x00ff5c",
+               "f": "0.30000000000000004",
                "d": "2026-03-04", "n": 1, "list": ["a", None]}
     one, two = insert("things", "1", columns), insert("things", "2", columns)
     assert plain.push(one) == verdicts(applied(one))
@@ -106,7 +117,8 @@ def test_the_settings_of_the_callers_session_change_nothing(world: World, flavou
     pages = [plain.pull(bucket), odd.pull(bucket)]
     assert images(pages[0]) == {"1": image, "2": image | {"id": 2}} and pages[0] == pages[1]
     sent = update("things", "1", transforms={"n": plus(1)}, precondition={
-        "at": "2026-03-01T10:00:00+00:00", "d": "2026-03-04", "span": "1 day 02:00:00", "f": "0.30000000000000004"})
+        "at": "2026-03-01T10:00:00+00:00", "d": "2026-03-04", "span": "1 day 02:00:00",
+        "f": "0.30000000000000004"})
     assert odd.push(sent) == verdicts(applied(sent, image | {"n": 2}))
     stale = update("things", "1", {"n": 9}, precondition={"n": 7})
     assert odd.push(stale) == verdicts(rejected(stale, "PRECONDITION", image | {"n": 2}))
@@ -118,7 +130,7 @@ def test_the_settings_of_the_callers_session_change_nothing(world: World, flavou
 
 
 def test_a_deleted_bucket_value_is_the_same_in_every_session(world: World):
-    """A tombstone's value is compared with a requested one, so both must be rendered under the same settings."""
+    """A tombstone's value is compared with a requested one: both must be rendered under the same settings."""
     world.table("things", "id bigint primary key, at timestamptz", bucket_column="at")
     world.put("things", id=1, at="2026-03-01T10:00:00Z")
     anna, bucket = world.caller(), entry("things", at="2026-03-01T12:00:00+02:00")
