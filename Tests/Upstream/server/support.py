@@ -1,7 +1,8 @@
 """What the tests of the server half share: a database under test, callers that speak as PostgREST does.
 
 A caller's request is one transaction: the role and the claims are set locally, then one function is called
-with exactly the named arguments of the body. Bodies and replies pass as JSON text, so numbers keep every digit.
+with exactly the named arguments of the body. Bodies and replies pass as JSON text, so numbers keep every
+digit.
 """
 
 from __future__ import annotations
