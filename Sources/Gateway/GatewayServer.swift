@@ -27,7 +27,7 @@ package final class GatewayServer: @unchecked Sendable {
   package init(configuration: GatewayConfiguration, engine: Engine, process: ProcessFacts) {
     self.process = process
     ring = EventRing(engine: engine)
-    monitor = SyncMonitor(engine: engine)
+    monitor = SyncMonitor(engine: engine, scheduler: process.scheduler)
     self.configuration = configuration
     self.engine = engine
     workers = Workers(engine: engine, maxRows: configuration.maxRows)
@@ -65,8 +65,9 @@ package final class GatewayServer: @unchecked Sendable {
     listeners.close()
     ring.close()
     monitor.close()
-    // Whoever waits for a verdict is told that there is none yet.
-    engine.endAwaiting()
+    process.scheduler?.stop()
+    // Whoever waits for a verdict is told that there is none yet, and no call of the upstream holds up the end.
+    engine.stopAwaiting()
     if let http, !http.stop(deadlineSeconds: deadlineSeconds) { return }
     slowLane.stop()
     functionLane.stop()

@@ -1,8 +1,8 @@
 import Foundation
-import KizunaEngine
 import Testing
 
 @testable import Gateway
+@testable import KizunaEngine
 
 extension ServerTests {
   /// The functions of sync, before an upstream that follows a script.
@@ -87,17 +87,16 @@ extension ServerTests {
 
 @Suite struct SyncMonitorTests {
   private func health(success: Int64? = nil, failure: Int64? = nil, code: String? = "REMOTE") -> SyncHealth {
-    var health = SyncHealth()
-    health.lastSuccessAt = success
-    health.lastError = failure.map { SyncHealth.Fault(code: code, message: "m", at: $0) }
-    return health
+    SyncHealth(
+      phase: .idle, consecutiveFailures: 0, lastSuccessAt: success,
+      lastError: failure.map { SyncHealth.Failure(code: code, message: "m", at: $0) }, needsReset: false)
   }
 
   private func withMonitor(_ body: (SyncMonitor) -> Void) throws {
     var configuration = EngineConfiguration()
     configuration.databasePath = ":memory:"
     let engine = try Engine.open(configuration)
-    let monitor = SyncMonitor(engine: engine)
+    let monitor = SyncMonitor(engine: engine, scheduler: nil)
     body(monitor)
     monitor.close()
     engine.close()

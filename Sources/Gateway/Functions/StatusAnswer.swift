@@ -32,11 +32,11 @@ struct StatusAnswer {
   }
 
   /// Without an upstream, and while paused, no run is ever due.
-  private static func phase(_ status: EngineStatus, _ health: SyncHealth?) -> SyncPhase {
+  private static func phase(_ status: EngineStatus, _ health: SyncHealth?) -> SyncHealth.Phase {
     status.paused || !status.hasRemote ? .offline : health?.phase ?? .idle
   }
 
-  private static func error(_ fault: SyncHealth.Fault) -> JSONValue {
+  private static func error(_ fault: SyncHealth.Failure) -> JSONValue {
     .object([
       JSONMember("code", optional(fault.code)), JSONMember("message", .string(fault.message)),
       JSONMember("at", moment(fault.at)),

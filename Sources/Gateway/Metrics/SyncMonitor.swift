@@ -14,21 +14,23 @@ final class SyncMonitor: @unchecked Sendable {
   // All below under the lock.
   private var current = Counts()
   private var lastSuccessAt: Int64?
-  private var lastFailure: SyncHealth.Fault?
+  private var lastFailure: SyncHealth.Failure?
   /// The failure that the log was last told of; nil while all is well.
   private var told: (code: String?, message: String)?
-  private var unsubscribe: (@Sendable () -> Void)?
+  private var unsubscribes: [@Sendable () -> Void] = []
 
-  init(engine: Engine) {
-    unsubscribe = engine.subscribe { [weak self] event in self?.note(event) }
+  init(engine: Engine, scheduler: SyncScheduler?) {
+    let events = engine.subscribe { [weak self] event in self?.note(event) }
+    let health = scheduler?.onHealth { [weak self] health in self?.note(health) }
+    lock.locked { unsubscribes = [events] + (health.map { [$0] } ?? []) }
   }
 
   func close() {
-    let end = lock.locked {
-      defer { unsubscribe = nil }
-      return unsubscribe
+    let ends = lock.locked {
+      defer { unsubscribes = [] }
+      return unsubscribes
     }
-    end?()
+    for end in ends { end() }
   }
 
   var counts: Counts { lock.locked { current } }

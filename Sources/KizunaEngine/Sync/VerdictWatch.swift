@@ -110,8 +110,13 @@ extension Engine {
     watch(nil, milliseconds, read: { _ in true }, { completion($0.map { $0 ?? false }) })
   }
 
-  /// Ends all that waits for verdicts as if its time had run out, and lets nothing wait any more.
-  package func endAwaiting() { verdicts.close() }
+  /// For a stop: ends all that waits for verdicts as if its time had run out, and the call in flight with a fault.
+  /// Nothing waits for the upstream any more, nor reaches it.
+  package func stopAwaiting() {
+    verdicts.close()
+    tokenSource.with { $0 }?.cancel()
+    remote?.cancel()
+  }
 
   /// Whether anything in the outbox may be judged as things are.
   private var mayBeJudged: Bool {
