@@ -1,9 +1,9 @@
 """One upstream with its database, and the gateways that sync with it.
 
-A scenario must decide itself when something travels, yet a gateway syncs by itself soon after every write. So the
-gateways here hold no access token while a step is written: without one nothing is sent and everything is kept.
-`sync`, `push` and `pull` lend them the token for one call, and the upstream refuses, as if it were down, the kind of
-call that this step does not make.
+A scenario must decide itself when something travels, yet a gateway syncs by itself soon after every write. So
+the gateways here hold no access token while they write: without one nothing is sent and everything is kept.
+`sync`, `push` and `pull` lend them the token for one call, and the upstream refuses, as if it were down, the
+kind of call that this step does not make.
 """
 
 from __future__ import annotations
@@ -59,7 +59,8 @@ TABLES: dict[str, dict[str, Any]] = {
                     "tags": "text[]"},
         "key": ["slug"], "bucket": KITCHEN},
     "posts": {
-        "columns": {"id": "uuid", "kitchen_id": "integer", "title": "text", "body": "text"}, "bucket": KITCHEN},
+        "columns": {"id": "uuid", "kitchen_id": "integer", "title": "text", "body": "text"},
+        "bucket": KITCHEN},
     "cards": {
         "columns": {"id": "uuid", "kitchen_id": "integer", "title": "text", "body": "text", "n": "integer"},
         "bucket": KITCHEN, "conflict_mode": "hlc"},
@@ -84,7 +85,8 @@ def eventually(condition: Callable[[], Any], what: str = "", timeout: float = DE
 
 def mutation(table: str, pk: str, op: str, columns: dict | None = None, **more: Any) -> dict[str, Any]:
     """A mutation as it travels, with an id of its own unless one is given."""
-    return {"mutation_id": str(uuid.uuid4()), "table": table, "pk": pk, "op": op, "columns": columns or {}, **more}
+    return {"mutation_id": str(uuid.uuid4()), "table": table, "pk": pk, "op": op, "columns": columns or {},
+            **more}
 
 
 def bucket(table: str, **params: Any) -> dict[str, Any]:
@@ -125,7 +127,8 @@ class World:
 
     def device(self, user: str, *tables: str, kitchen: int | None = None, **options: Any) -> Device:
         """A started gateway of that user with these tables, in that kitchen; see `Device`."""
-        made = Device(self, user, {name: TABLES[name] for name in tables} | options.pop("tables", {}), **options)
+        configured = {name: TABLES[name] for name in tables} | options.pop("tables", {})
+        made = Device(self, user, configured, **options)
         self.devices.append(made)
         made.start()
         if kitchen is not None:
@@ -174,7 +177,7 @@ class World:
 
     def reap(self) -> int:
         """Lets every tombstone reach its age and reaps; the answer is the highest number that went."""
-        self.sql("update kizunasync.tombstones set at = at - interval '40 days'")
+        self.sql("update kizunasync.tombstones set deleted_at = deleted_at - interval '40 days'")
         return int(self.sql("select kizunasync.reap()")[0][0])
 
     # The wire, without a gateway
@@ -206,7 +209,8 @@ class World:
 
     def try_pull(self, user: str, *buckets: dict[str, Any], cursor: str = "0",
                  schema_version: int = CURRENT, **more: Any) -> Answer:
-        return self.rpc(user, "pull", buckets=list(buckets), cursor=cursor, schema_version=schema_version, **more)
+        return self.rpc(user, "pull", buckets=list(buckets), cursor=cursor, schema_version=schema_version,
+                        **more)
 
     def lose_reply(self, function: str = "push") -> None:
         """The next call is committed, and its answer never arrives."""
@@ -220,12 +224,13 @@ def key_of(table: str) -> str:
 class Device:
     """A gateway process of one user.
 
-    `live=True` gives it its token for good, so that its scheduler runs as it does for users; `kept=True` keeps its
-    database in a file, for tests that restart it. `remote` and `sync` extend those parts of its configuration.
+    `live=True` gives it its token for good, so that its scheduler runs as it does for users; `kept=True` keeps
+    its database in a file, for tests that restart it. `remote` and `sync` extend those parts of its
+    configuration.
     """
 
-    def __init__(self, world: World, user: str, tables: dict[str, dict], live: bool = False, kept: bool = False,
-                 remote: dict | None = None, sync: dict | None = None, **config: Any):
+    def __init__(self, world: World, user: str, tables: dict[str, dict], live: bool = False,
+                 kept: bool = False, remote: dict | None = None, sync: dict | None = None, **config: Any):
         self.world = world
         self.user = user
         self.token = world.token(user)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import pathlib
 import signal
-import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
@@ -95,7 +94,8 @@ def test_refusals_are_told_in_request_order_after_the_writes(world: World):
     ids = [each["mutation_id"] for each in ana.outbox()]
     ana.push()
     seen = ana.events(lambda seen: [name for name, _ in seen].count("LOCAL_CHANGED") == 2)
-    assert [name for name, _ in seen] == ["LOCAL_CHANGED", "QUEUE_DEPTH", *["MUTATION_REJECTED"] * 3, "LOCAL_CHANGED"]
+    assert [name for name, _ in seen] == [
+        "LOCAL_CHANGED", "QUEUE_DEPTH", *["MUTATION_REJECTED"] * 3, "LOCAL_CHANGED"]
     assert seen[1][1] == {"depth": 3}
     assert [data for name, data in seen if name == "MUTATION_REJECTED"] == [
         {"mutation_id": each, "reason": "CONSTRAINT"} for each in ids]
@@ -162,7 +162,7 @@ def test_a_session_signs_in_by_password_and_renews_itself(world: World, tmp_path
     assert world.row("todos", key(2)) is not None and ana.status()["owner"] == ANA
 
 
-def test_a_session_starts_from_a_refresh_token_and_keeps_the_rotated_one(world: World, tmp_path: pathlib.Path):
+def test_a_session_starts_from_a_refresh_token_and_rotates_it(world: World, tmp_path: pathlib.Path):
     world.upstream.add_user("ana@example.test", "a secret", ANA)
     file = tmp_path / "refresh"
     file.write_text(world.upstream.auth.refresh_token("ana@example.test") + "\n")
@@ -182,7 +182,12 @@ def test_a_session_renews_itself_when_the_upstream_refuses_its_token(world: Worl
     before = world.upstream.grants.get("refresh_token", 0)
     ana.todo(1)
     world.upstream.fail("expired", function="push")
-    eventually(lambda: (ana.request("POST", "/sync/v1/rpc/sync", {}), ana.depth() == 0)[1], "the write arrives")
+
+    def arrived() -> bool:
+        ana.request("POST", "/sync/v1/rpc/sync", {})
+        return ana.depth() == 0
+
+    eventually(arrived, "the write arrives")
     assert world.upstream.grants["refresh_token"] == before + 1 and world.upstream.grants["password"] == 1
 
 
@@ -399,11 +404,8 @@ def test_two_gateways_converge(request: pytest.FixtureRequest, flavour: str):
             if number % 5 == 0:
                 device.delete("todos", key(number))
 
-    threads = [threading.Thread(target=write, args=(device, offset)) for device, offset in zip(devices, (10, 30))]
-    for each in threads:
-        each.start()
-    for each in threads:
-        each.join()
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(write, devices, (10, 30)))
     want = [key(number) for number in (*range(10, 20), *range(30, 40)) if number % 5]
     eventually(lambda: all(device.keys("todos") == want and device.depth() == 0 for device in devices),
                "both have all", timeout=60)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from support import World, key, kinds, mutation
+from support import ANA, World, key, kinds, mutation
 
 
 def update(number: int, columns: dict | None = None, **more) -> dict:
@@ -33,7 +33,8 @@ def test_s_29_a_refused_member_aborts_its_batch(world: World):
     assert world.row("todos", key(1)) is None and ana.keys("todos") == [key(2)]
     assert (ana.row("todos", key(2))["title"], ana.row("todos", key(2))["note"]) == ("y", "newer")
     [entry] = ana.rejections()
-    assert (entry["mutation_id"], entry["kind"], entry["reason"]) == (offender, "BATCH_ABORTED", "PRECONDITION")
+    assert (entry["mutation_id"], entry["kind"]) == (offender, "BATCH_ABORTED")
+    assert entry["reason"] == "PRECONDITION"
     names = [name for name, _ in ana.events_until("MUTATION_REJECTED")]
     assert names[-2:] == ["BATCH_ABORTED", "MUTATION_REJECTED"] and names.count("BATCH_ABORTED") == 1
     assert ana.depth() == 0
@@ -74,7 +75,7 @@ def test_s_31_a_batch_whose_reply_was_lost_takes_effect_once(world: World):
 
 def test_s_32_an_aborted_batch_may_be_resent(world: World):
     world.todo(2, note="in the way")
-    batch = [mutation("todos", key(1), "insert", {"title": "x", "user_id": world.row("todos", key(2))["user_id"]}),
+    batch = [mutation("todos", key(1), "insert", {"title": "x", "user_id": ANA}),
              mutation("todos", key(2), "update", {"title": "y"}, precondition={"note": "free"})]
     assert world.push("ana", *batch, atomic=True)["batch"]["reason"] == "PRECONDITION"
     assert world.row("todos", key(1)) is None
@@ -146,7 +147,8 @@ def test_s_37_an_assignment_under_a_precondition_and_an_increment_are_one_verdic
     ana = world.device("ana", "todos")
     ana.sync()
     world.change("todos", key(1), likes=10)
-    ana.apply("todos", key(1), "update", {"version": 2}, transforms={"likes": plus()}, precondition={"version": 1})
+    ana.apply("todos", key(1), "update", {"version": 2}, transforms={"likes": plus()},
+              precondition={"version": 1})
     ana.push()
     [verdict] = ana.answers()[0]["verdicts"]
     assert verdict["verdict"] == "applied"
@@ -174,7 +176,8 @@ def test_s_38_unions_of_two_devices_keep_both(world: World):
 
 
 @pytest.mark.parametrize(("column", "before", "by", "after"), [
-    ("big", 1, "9007199254740993", 9007199254740994), ("n", None, 1, 1), ("big", 9007199254740993, -1, 9007199254740992),
+    ("big", 1, "9007199254740993", 9007199254740994), ("big", 9007199254740993, -1, 9007199254740992),
+    ("n", None, 1, 1),
 ])
 def test_s_39_increments_are_exact(world: World, column: str, before: int | None, by: int | str, after: int):
     world.todo(1, **{column: before})

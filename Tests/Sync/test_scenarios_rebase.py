@@ -60,7 +60,8 @@ def test_s_75_a_pending_column_lies_over_a_peers_change_of_another(world: World)
     assert (row["title"], row["done"], row["n"]) == ("mine", True, 11)
     ana.sync()
     row = ana.row("todos", key(1))
-    assert (row["title"], row["done"], row["n"]) == ("mine", True, 11) and world.row("todos", key(1))["n"] == 11
+    assert (row["title"], row["done"], row["n"]) == ("mine", True, 11)
+    assert world.row("todos", key(1))["n"] == 11
 
 
 def test_s_76_by_arrival_columns_merge_and_the_later_write_stays(world: World):
@@ -102,7 +103,8 @@ def test_s_77_an_overwrite_is_journalled_where_it_was_not_made(kitchen: World):
     ben.sync()
     assert ben.row("posts", key(1))["title"] == "Ana's"
     [entry] = ben.overwrites()
-    assert (entry["table"], entry["pk"], entry["column"], entry["loser_value"]) == ("posts", key(1), "title", "Ben's")
+    assert (entry["table"], entry["pk"], entry["column"]) == ("posts", key(1), "title")
+    assert entry["loser_value"] == "Ben's"
     assert (entry["winner_mutation_id"], entry["conflict_mode"]) == (winner, "arrival")
     event = ben.events_until("COLUMN_OVERWRITTEN")[-1][1]
     assert (event["pk"], event["column"], event["loser_value"], event["winner_mutation_id"]) == (

@@ -30,7 +30,8 @@ def test_s_82_five_permanent_failures_give_a_lone_entry_up(world: World):
     ana.todo(2, title="next")
     ana.sync()
     [entry] = ana.rejections()
-    assert (entry["mutation_id"], entry["kind"], entry["reason"]) == (poison, "DEAD_LETTER", "PERMANENT_TRANSPORT")
+    assert (entry["mutation_id"], entry["kind"]) == (poison, "DEAD_LETTER")
+    assert entry["reason"] == "PERMANENT_TRANSPORT"
     assert ana.row("todos", key(1))["title"] == "before" == world.row("todos", key(1))["title"]
     assert ana.depth() == 0 and world.row("todos", key(2)) is not None
     alone = [each for each in ana.sent() if [one["mutation_id"] for one in each] == [poison]]
@@ -49,9 +50,10 @@ def test_s_82_a_failure_still_lets_the_pull_run(world: World):
 
 
 @pytest.mark.parametrize(("kind", "args"), [
-    ("drop_before", {}), ("drop_before", {"reset": True}), ("status", {"code": 500}), ("status", {"code": 504}),
+    ("drop_before", {}), ("drop_before", {"reset": True}), ("status", {"code": 500}),
+    ("status", {"code": 504}),
     ("error", {"code": "42501", "status": 403}), ("error", {"code": "40P01", "status": 500}),
-    ("expired", {}), ("redirect", {}), ("error", {"code": "P0002"}), ("error", {"code": "57014", "status": 500}),
+    ("error", {"code": "57014", "status": 500}), ("error", {"code": "P0002"}), ("expired", {}), ("redirect", {}),
 ])
 def test_s_83_what_may_pass_is_tried_for_ever(world: World, kind: str, args: dict):
     ana = world.device("ana", "todos")
@@ -92,6 +94,11 @@ def applied(*ids: str) -> dict:
     return {"verdicts": [{"mutation_id": each, "verdict": "applied"} for each in ids]}
 
 
+def aborted(**changed: str) -> dict:
+    return {"batch": {"outcome": "aborted", "offender_mutation_id": FIRST, "reason": "CONSTRAINT",
+                      "server_row": None, **changed}}
+
+
 @pytest.mark.parametrize(("answer", "code"), [
     (applied(FIRST), "VERDICT_BIJECTION"),
     (applied(SECOND, FIRST), "VERDICT_BIJECTION"),
@@ -101,8 +108,7 @@ def applied(*ids: str) -> dict:
                    {"mutation_id": SECOND, "verdict": "applied"}]}, "UNKNOWN_VERDICT_REASON"),
     ({"verdicts": [{"mutation_id": FIRST, "verdict": "postponed"},
                    {"mutation_id": SECOND, "verdict": "applied"}]}, "UNKNOWN_VERDICT_REASON"),
-    ({"batch": {"outcome": "aborted", "offender_mutation_id": FIRST, "reason": "CONSTRAINT", "server_row": None}},
-     "MALFORMED_PUSH_RESPONSE"),
+    (aborted(), "MALFORMED_PUSH_RESPONSE"),
     ({}, "MALFORMED_PUSH_RESPONSE"),
     ({"signal": {"type": "CHECKPOINT_EXPIRED"}}, "UNKNOWN_SIGNAL"),
     ({"signal": {"type": "LATER"}}, "UNKNOWN_SIGNAL"),
@@ -126,12 +132,9 @@ def test_s_84_an_answer_against_the_contract_changes_nothing(world: World, answe
 
 
 @pytest.mark.parametrize(("answer", "code"), [
-    ({"batch": {"outcome": "aborted", "offender_mutation_id": str(uuid.UUID(int=3)), "reason": "CONSTRAINT",
-                "server_row": None}}, "UNKNOWN_BATCH_OFFENDER"),
-    ({"batch": {"outcome": "undecided", "offender_mutation_id": FIRST, "reason": "CONSTRAINT",
-                "server_row": None}}, "MALFORMED_PUSH_RESPONSE"),
-    ({"batch": {"outcome": "aborted", "offender_mutation_id": FIRST, "reason": "BUSY", "server_row": None}},
-     "UNKNOWN_VERDICT_REASON"),
+    (aborted(offender_mutation_id=str(uuid.UUID(int=3))), "UNKNOWN_BATCH_OFFENDER"),
+    (aborted(outcome="undecided"), "MALFORMED_PUSH_RESPONSE"),
+    (aborted(reason="BUSY"), "UNKNOWN_VERDICT_REASON"),
 ])
 def test_s_84_an_abort_against_the_contract_changes_nothing(world: World, answer: dict, code: str):
     ana = world.device("ana", "todos")
@@ -142,15 +145,17 @@ def test_s_84_an_abort_against_the_contract_changes_nothing(world: World, answer
     assert ana.keys("todos") == [key(1), key(2)] and ana.depth() == 2 and ana.rejections() == []
 
 
-@pytest.mark.parametrize("data", [{"signal": {"type": "LATER"}}, "this is no JSON", "[]", "null", {"rows": []},
-                                  {"cursor": 3, "has_more": False, "rows": [], "tombstones": [], "signal": None}])
+def closing(**changed: object) -> dict:
+    return {"cursor": "1", "has_more": False, "rows": [], "tombstones": [], "signal": None, **changed}
+
+
+@pytest.mark.parametrize("data", ["this is no JSON", "[]", "null", {"rows": []}, closing(cursor=3),
+                                  closing(signal={"type": "LATER"})])
 def test_a_page_against_the_contract_changes_nothing(world: World, data: object):
     world.todo(1, title="one")
     ana = world.device("ana", "todos")
     ana.pull()
     world.todo(2, title="two")
-    if isinstance(data, dict) and "signal" in data and data["signal"]:
-        data = {"cursor": "1", "has_more": False, "rows": [], "tombstones": [], **data}
     world.upstream.fail("body", function="pull", times=None, data=data)
     with ana.signed_in():
         answer = ana.request("POST", "/sync/v1/rpc/pull_once", {})
@@ -231,8 +236,8 @@ def test_s_88_an_update_that_changes_nothing_draws_no_number_and_rings_no_bell(h
     assert hosted.sql(rings) == [(before,)]
     hosted.change("todos", key(1), title="two")
     assert hosted.sql(rings) == [(before + 1,)]
-    [(topic, event, private)] = hosted.sql("select topic, event, private from realtime.messages order by id desc limit 1")
-    assert (topic, event, private) == ("kizunasync:todos", "changed", True)
+    assert hosted.sql("select topic, event, private from realtime.messages")[-1] == (
+        "kizunasync:todos", "changed", True)
     ana.pull()
     assert ana.cursor() == "2"
 
@@ -295,8 +300,9 @@ def test_pushes_of_two_users_in_opposite_order_both_arrive(world: World):
 
 def test_numbers_and_texts_of_every_kind_survive_the_round_trip(world: World):
     ana, other = world.device("ana", "todos"), world.device("ana", "todos")
-    row = {"title": "a\"b\\c\u2028\U0001f600é", "big": 9223372036854775807, "price": 12345678.9, "tags": ["x", "y,z", "\"", ""],
-           "meta": {"a": [1, 2.5, None, True], "b": {"c": "ü"}, "big": 12345678901234567890}, "n": 2147483647,
+    row = {"title": "a\"b\\c\u2028\U0001f600é", "big": 9223372036854775807, "price": 12345678.9,
+           "tags": ["x", "y,z", "\"", ""], "n": 2147483647,
+           "meta": {"a": [1, 2.5, None, True], "b": {"c": "ü"}, "big": 12345678901234567890},
            "at": "2026-03-04T05:06:07.123456+00:00", "done": True, "note": ""}
     ana.todo(1, **row)
     ana.sync()
