@@ -1,0 +1,97 @@
+"""The demo: a whole upstream on this machine, and configurations for the gateways of two users."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import pathlib
+import signal
+import tempfile
+import threading
+
+from postgres import PACK, Postgres
+from upstream import Upstream
+
+TEAM = "7ea00000-0000-4000-8000-000000000001"
+USERS = {"ana": ("a0a00000-0000-4000-8000-000000000001", 54321),
+         "ben": ("be000000-0000-4000-8000-000000000001", 54322)}
+WEEK = 7 * 24 * 3600
+TABLES = {
+    "lists": {"columns": {"id": "uuid", "team_id": "uuid not null", "name": "text not null"},
+              "bucket": {"column": "team_id"}},
+    "todos": {"columns": {"id": "uuid", "list_id": "uuid references lists(id)", "title": "text not null",
+                          "done": "boolean not null default false", "position": "integer", "tags": "text[]",
+                          "meta": "jsonb", "price": "numeric(10,2)",
+                          "created_at": "timestamptz default now()", "user_id": "uuid"},
+              "bucket": {"owner": "user_id"}},
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="A local upstream for the gateway, and two users of it.")
+    parser.add_argument("--demo", action="store_true", required=True,
+                        help="start PostgreSQL with the example schema and serve it")
+    parser.add_argument("--port", type=int, default=0, help="default: a free one")
+    parser.add_argument("--directory", help="where configurations and databases go; default: a temporary one")
+    options = parser.parse_args()
+    if options.directory:
+        run(options.port, pathlib.Path(options.directory).resolve())
+        return
+    with tempfile.TemporaryDirectory(prefix="kizuna-demo-") as directory:
+        run(options.port, pathlib.Path(directory))
+
+
+def run(port: int, directory: pathlib.Path) -> None:
+    """Serves until SIGINT or SIGTERM."""
+    directory.mkdir(parents=True, exist_ok=True)
+    stopped = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stopped.set())
+    with Postgres() as postgres:
+        database = postgres.database((PACK / "example.sql").read_text())
+        with Upstream(database, port=port) as upstream:
+            tokens = {name: upstream.token(sub, ttl=WEEK, email=f"{name}@example.test")
+                      for name, (sub, _) in USERS.items()}
+            for name, (sub, listen) in USERS.items():
+                upstream.add_user(f"{name}@example.test", name, sub)
+                _configure(directory, name, listen, tokens[name], upstream)
+            print(_introduction(upstream, directory, tokens), flush=True)
+            stopped.wait()
+
+
+def _configure(directory: pathlib.Path, name: str, port: int, token: str, upstream: Upstream) -> None:
+    token_file = directory / f"{name}.token"
+    token_file.touch(mode=0o600)
+    token_file.write_text(token)
+    configuration = {
+        "listen": [f"127.0.0.1:{port}"],
+        "database": str(directory / f"{name}.sqlite"),
+        "remote": {"url": upstream.url, "publishable_key": upstream.publishable_key,
+                   "access_token_file": str(token_file)},
+        "sync": {"poll_interval_s": 2},
+        "tables": TABLES,
+    }
+    (directory / f"{name}.json").write_text(json.dumps(configuration, indent=2) + "\n")
+
+
+def _introduction(upstream: Upstream, directory: pathlib.Path, tokens: dict[str, str]) -> str:
+    gateways = "\n".join(f"  swift run kizuna-gateway --config {directory}/{name}.json" for name in USERS)
+    buckets = "\n".join(f"""  curl -s localhost:{port}/sync/v1/rpc/set_bucket -d '{{"team_id": "{TEAM}"}}'"""
+                        for _, port in USERS.values())
+    shown = "\n".join(f"  {name} ({USERS[name][0]}): {token}" for name, token in tokens.items())
+    return f"""upstream   {upstream.url}
+apikey     {upstream.publishable_key}
+database   psql '{upstream.database.dsn()}'
+tokens
+{shown}
+
+Start two gateways, each in a terminal of its own:
+{gateways}
+and tell each which team's lists it keeps:
+{buckets}
+What one writes, the other reads:
+  curl -s localhost:54321/rest/v1/lists -d '{{"team_id": "{TEAM}", "name": "Ideas"}}'
+  curl -s localhost:54322/rest/v1/lists
+Break the next push:
+  curl -s {upstream.url}/control/fail -d '{{"kind": "drop_after", "function": "push"}}'
+Ctrl-C stops everything."""
