@@ -12,8 +12,20 @@ extension Engine {
   /// becomes the owner; another one blocks all sync until `reset`. An unreadable token changes neither.
   package func setAccessToken(_ token: String?) throws(KizunaError) {
     guard !closing.isClosed else { throw Closing.error }
-    session.with { $0.accessToken = token }
+    tokenSource.with { $0 = nil }
+    try adoptToken(token)
+  }
+
+  func adoptToken(_ token: String?) throws(KizunaError) {
+    session.with { state in
+      state.accessToken = token
+      state.tokenFault = nil
+    }
     guard let token, let subject = TokenSubject.read(token) else { return }
+    try meet(subject)
+  }
+
+  func meet(_ subject: String) throws(KizunaError) {
     let catalog = shared.catalog
     let isNew = try writer.perform { context throws(KizunaError) -> Bool in
       try context.meet(subject: subject)
@@ -21,6 +33,7 @@ extension Engine {
     if isNew {
       session.with { state in
         for (table, value) in Self.ownerBuckets(catalog, subject) { state.buckets[table] = value }
+        state.scope += 1
       }
     }
   }
@@ -47,6 +60,7 @@ extension Engine {
     }
     session.with { state in
       for entry in kept { state.buckets[entry.table] = entry.value }
+      state.scope += 1
     }
   }
 
@@ -84,9 +98,7 @@ extension WriteContext {
       return true
     }
     guard !owner.sameBytes(as: subject), identity.softBlockReason != "identity_changed" else { return false }
-    try Meta.set("soft_block", "identity_changed", connection)
-    identity.softBlockReason = "identity_changed"
-    change.events.append(.resetRequired(reason: "identity_changed"))
+    try latchBlock("identity_changed")
     return false
   }
 

@@ -25,7 +25,7 @@ extension Engine {
     return EngineStatus(
       outboxDepth: depth, oldestQueuedAt: oldest, checkpoint: checkpoint, clientId: identity.clientId,
       owner: identity.owner, buckets: bucketValues(state.buckets), paused: state.isPaused,
-      hasRemote: configuration.remote != nil)
+      hasRemote: remote != nil)
   }
 
   /// bucket column → value, in configuration order.
@@ -40,14 +40,17 @@ extension Engine {
     return result
   }
 
+  package var isPaused: Bool { session.with { $0.isPaused } }
   package func pause() { session.with { $0.isPaused = true } }
   package func resume() { session.with { $0.isPaused = false } }
 
   /// Only the cursor is touched.
   package func seedCheckpoint(_ cursor: String) throws(KizunaError) {
-    try writer.perform { context throws(KizunaError) in
-      try Meta.set("cursor", cursor, context.connection)
-      context.identity.cursor = cursor
+    try turnstile.pass { () throws(KizunaError) in
+      try writer.perform { context throws(KizunaError) in
+        try Meta.set("cursor", cursor, context.connection)
+        context.identity.cursor = cursor
+      }
     }
   }
 
@@ -55,15 +58,19 @@ extension Engine {
   /// token and the column buckets of this process stay, and so does the origin clock. Answers the stranded
   /// attachment paths.
   package func reset() throws(KizunaError) -> [String] {
+    try turnstile.pass { () throws(KizunaError) in try resetInTurn() }
+  }
+
+  private func resetInTurn() throws(KizunaError) -> [String] {
     let catalog = shared.catalog
     try writer.perform { context throws(KizunaError) in
       for table in catalog.tables where table.syncMode != .localOnly {
         try context.connection.execute("DELETE FROM \(SQLName.quoted(table.sqlName))")
       }
-      for name in ["outbox", "base", "server_tombstones", "rejections", "overwrites", "buckets"] {
+      for name in ["outbox", "base", "server_tombstones", "rejections", "overwrites", "buckets", "pushed"] {
         try context.connection.execute("DELETE FROM \(EngineTables.prefix)\(name)")
       }
-      for key in ["owner", "soft_block", "cursor", "restart_pull"] {
+      for key in ["owner", "soft_block", "cursor", "restart_pull", "last_mutation_id"] {
         try Meta.set(key, nil, context.connection)
       }
       let clientId = UUIDText.v4()
@@ -75,7 +82,9 @@ extension Engine {
       for table in catalog.tables {
         if case .owner = table.bucket { state.buckets[table.name] = nil }
       }
+      state.scope += 1
     }
+    budget.with { $0 = PushRun.Budget() }
     return []
   }
 
@@ -93,7 +102,8 @@ extension Engine {
     let identity = shared.identity
     return .object([
       JSONMember("queued", queued), JSONMember("depth", .integer(Int64(try outboxDepth()))),
-      JSONMember("last_mutation_id", .null), JSONMember("cursor", .string(identity.cursor)),
+      JSONMember("last_mutation_id", identity.lastMutationId.map { .string($0) } ?? .null),
+      JSONMember("cursor", .string(identity.cursor)),
       JSONMember("client_id", .string(identity.clientId)),
     ])
   }
@@ -103,26 +113,6 @@ extension Engine {
     guard !closing.isClosed else { throw Closing.error }
     try DatabaseFile.backup(from: databasePath, to: path)
   }
-
-  // MARK: Network
-
-  private func refuseNetwork() throws(KizunaError) {
-    guard !closing.isClosed else { throw Closing.error }
-    guard configuration.remote != nil else {
-      throw KizunaError(
-        "REMOTE", "no upstream is configured: nothing is ever sent, and the outbox waits",
-        hint: "Configure remote to sync.")
-    }
-    if session.with({ $0.isPaused }) {
-      throw KizunaError("REMOTE", "sync is paused", hint: "Call resume first.")
-    }
-    throw KizunaError("REMOTE", "the upstream is not reached from this build", hint: "The outbox waits.")
-  }
-
-  /// Network functions: `REMOTE` without a remote or while paused.
-  package func sync() throws(KizunaError) { try refuseNetwork() }
-  package func pushOnce() throws(KizunaError) { try refuseNetwork() }
-  package func pullOnce() throws(KizunaError) { try refuseNetwork() }
 }
 
 extension TableSchema.Bucket {

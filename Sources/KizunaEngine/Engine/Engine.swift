@@ -15,6 +15,13 @@ package final class Engine: Sendable {
   let commits: AtomicWord
   private let keeper: SnapshotKeeper
   let session: Guarded<SessionState>
+  /// nil: nothing is ever sent.
+  let remote: (any Remote)?
+  let tokenSource = Guarded<(any AccessTokenSource)?>(nil)
+  /// Runs of sync, and what must not happen beside one, pass one at a time.
+  let turnstile = Turnstile()
+  let budget = Guarded(PushRun.Budget())
+  let verdicts: VerdictWatch
   private let readers: ReaderPool
   private let lock: Guarded<DatabaseLock?>
   private let temporaryDirectory: String?
@@ -25,16 +32,24 @@ package final class Engine: Sendable {
     /// table → the value of its bucket column.
     var buckets: [String: String] = [:]
     var isPaused = false
+    /// Why the token's source gave none.
+    var tokenFault: RemoteFault?
+    /// Moves when a bucket value changes: an answer to a question asked before is void.
+    var scope = 0
   }
 
   /// Opens, creates or migrates the database. `CONFIG_INVALID` for a configuration that cannot be, `STORE` for a
   /// file that cannot be opened (sqlstate `58030`; locked by another process: `55006`; disk full: `53100`).
-  package static func open(_ configuration: EngineConfiguration) throws(KizunaError) -> Engine {
+  ///
+  /// `remote`: the upstream to call instead of the configured one.
+  package static func open(
+    _ configuration: EngineConfiguration, remote: (any Remote)? = nil
+  ) throws(KizunaError) -> Engine {
     try configuration.validate()
     let place = try DatabasePlace(configuration.databasePath)
     let engine: Engine
     do throws(KizunaError) {
-      engine = try Engine(configuration, at: place)
+      engine = try Engine(configuration, remote, at: place)
     } catch {
       if let directory = place.temporaryDirectory { DatabasePlace.remove(directory) }
       var named = error
@@ -47,8 +62,12 @@ package final class Engine: Sendable {
     return engine
   }
 
-  private init(_ configuration: EngineConfiguration, at place: DatabasePlace) throws(KizunaError) {
+  private init(
+    _ configuration: EngineConfiguration, _ given: (any Remote)?, at place: DatabasePlace
+  ) throws(KizunaError) {
     self.configuration = configuration
+    remote = given ?? configuration.remote.map { CurlRemote($0) }
+    verdicts = VerdictWatch()
     databasePath = place.path
     temporaryDirectory = place.temporaryDirectory
     let held = try DatabaseLock(database: place.path)
@@ -67,7 +86,7 @@ package final class Engine: Sendable {
     readers = ReaderPool(path: place.path, closing: closing, commits: commits, keeper: keeper)
     let context = try WriteContext(
       connection: connection, configuration: configuration, catalog: catalog, identity: identity,
-      shared: shared, events: events, commits: commits)
+      shared: shared, events: events, commits: commits, verdicts: verdicts)
     writer = Writer(context: context)
     keeper.start()
   }
@@ -106,6 +125,11 @@ package final class Engine: Sendable {
     // Nobody else may open the file before the last job is done.
     withExtendedLifetime(held) {
       closing.close()
+      tokenSource.with { $0 }?.cancel()
+      remote?.cancel()
+      // A run that was in the middle of something leaves when its call has ended.
+      try? turnstile.pass {}
+      verdicts.close()
       keeper.close()
       readers.close()
       writer.close()

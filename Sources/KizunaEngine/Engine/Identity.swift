@@ -9,6 +9,8 @@ struct Identity: Sendable {
   /// `reset_required` or `identity_changed`: nothing is sent until `reset`.
   var softBlockReason: String?
   var cursor = "0"
+  /// The last mutation that the upstream was seen to apply.
+  var lastMutationId: String?
   /// The next pull starts over, since a bucket's scope was replaced.
   var restartsPull = false
   var clock: OriginClock
@@ -116,6 +118,7 @@ enum Meta {
       clientId: clientId, owner: try text("owner", connection),
       softBlockReason: try text("soft_block", connection),
       cursor: try text("cursor", connection) ?? "0",
+      lastMutationId: try text("last_mutation_id", connection),
       restartsPull: try text("restart_pull", connection) != nil, clock: clock)
   }
 }

@@ -42,6 +42,8 @@ enum EngineTables {
       at TEXT NOT NULL, dismissed INTEGER NOT NULL DEFAULT 0);
     CREATE TABLE IF NOT EXISTS _kizunasync_buckets(
       "table" TEXT NOT NULL, key TEXT NOT NULL, value TEXT NOT NULL, PRIMARY KEY("table", key)) WITHOUT ROWID;
+    CREATE TABLE IF NOT EXISTS _kizunasync_pushed(
+      id INTEGER PRIMARY KEY AUTOINCREMENT, mutation_id TEXT NOT NULL UNIQUE);
     """
 
   static let relations: [TableSchema] = [

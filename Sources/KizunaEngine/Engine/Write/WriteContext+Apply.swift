@@ -43,7 +43,7 @@ extension WriteContext {
   }
 
   /// The key's values as a passed `pk` names them, in the key columns' types.
-  private func keyValues(_ pk: String, _ table: TableSchema) throws(KizunaError) -> [SQLValue] {
+  func keyValues(_ pk: String, _ table: TableSchema) throws(KizunaError) -> [SQLValue] {
     guard let parts = RowKey.components(pk, count: table.key.count), !table.key.isEmpty else {
       throw KizunaError(
         "LOCAL_CONSTRAINT", "\"\(pk)\" is no key of table \(table.name)",
@@ -65,7 +65,7 @@ extension WriteContext {
     return .text(part)
   }
 
-  private func existing(_ key: [SQLValue], _ table: TableSchema) throws(KizunaError) -> StoredRow? {
+  func existing(_ key: [SQLValue], _ table: TableSchema) throws(KizunaError) -> StoredRow? {
     if let row = try row(under: key, table) { return row }
     for other in otherSpellings(key, table) {
       if let row = try row(under: other, table) { return row }

@@ -27,7 +27,7 @@ extension WriteContext {
     _ mutation: QueuedMutation, of table: TableSchema, _ call: Call, before: () -> String?
   ) throws(KizunaError) {
     change.isWrite = true
-    guard table.syncMode == .readWrite else { return }
+    guard table.syncMode == .readWrite, !isOfThisDevice(mutation) else { return }
     let base = try keepBase(table, mutation, call, before)
     let statement = try connection.cached(
       """
@@ -45,6 +45,15 @@ extension WriteContext {
     _ = try statement.step()
     change.queued += 1
     if table.conflictMode == .hlc { try saveClock() }
+  }
+
+  /// An update of nothing but device-only columns: there would be nothing to send.
+  private func isOfThisDevice(_ mutation: QueuedMutation) -> Bool {
+    guard mutation.op == .update, mutation.transforms == nil,
+      let names = configuration.remote?.localOnlyColumns, !names.isEmpty,
+      let members = try? JSONParser.parse(mutation.columns).members, !members.isEmpty
+    else { return false }
+    return members.allSatisfy { member in names.contains { $0.sameBytes(as: member.key) } }
   }
 
   /// The number of the row's base entry, made if this is its first pending write. A delete marks it, which is the

@@ -177,6 +177,24 @@ struct Transforms {
     }
   }
 
+  /// The same over a row that has changed since: what a cell cannot take leaves it, and what is no array counts as
+  /// an empty one.
+  func replay(on values: inout [SQLValue], _ table: TableSchema) {
+    for (index, operation) in operations {
+      let column = table.columns[index]
+      guard let cell = try? Self.cell(values[index], column) else { continue }
+      let outcome: JSONValue?
+      switch operation {
+      case .increment(let amount): outcome = Self.sum(cell, amount)
+      case .union(let members):
+        outcome = .array(ArrayTransform.union(cell: cell.elements == nil ? nil : cell, values: members))
+      case .remove(let members):
+        outcome = .array(ArrayTransform.remove(cell: cell.elements == nil ? nil : cell, values: members))
+      }
+      if let outcome, let value = try? column.type.stored(json: outcome, zone: .utc) { values[index] = value }
+    }
+  }
+
   private static func cell(_ value: SQLValue, _ column: ColumnSchema) throws(KizunaError) -> JSONValue {
     var buffer = ByteBuffer(capacity: 64)
     RowText.appendJSON(value, column.type, to: &buffer)

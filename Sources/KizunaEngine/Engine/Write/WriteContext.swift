@@ -3,12 +3,15 @@
 final class WriteContext {
   /// What a job changed, to be told once its commit is durable.
   struct Change {
-    /// Rows or queue changed.
+    /// A local write: it tells of itself and of the queue's depth.
     var isWrite = false
+    /// What entered the queue less what left it, or is on its way.
     var queued = 0
-    /// Events beside those that every write raises.
+    /// What else is to be told, in order. A job of sync tells nothing but these.
     var events: [EngineEvent] = []
     var isReset = false
+    /// How many mutations of a call, by its write id, have left the outbox.
+    var settled: [String: Int] = [:]
   }
 
   struct Mark {
@@ -21,6 +24,7 @@ final class WriteContext {
   let shared: SharedState
   private let events: EventHub
   private let commits: AtomicWord
+  private let verdicts: VerdictWatch
 
   /// As the running transaction sees it; published when it commits.
   var catalog: Catalog
@@ -32,8 +36,9 @@ final class WriteContext {
 
   init(
     connection: Connection, configuration: EngineConfiguration, catalog: Catalog, identity: Identity,
-    shared: SharedState, events: EventHub, commits: AtomicWord
+    shared: SharedState, events: EventHub, commits: AtomicWord, verdicts: VerdictWatch
   ) throws(KizunaError) {
+    self.verdicts = verdicts
     self.commits = commits
     self.connection = connection
     self.configuration = configuration
@@ -82,16 +87,19 @@ final class WriteContext {
     var told: [EngineEvent] = []
     for change in changes {
       told.append(contentsOf: change.events)
+      depth = change.isReset ? 0 : depth + change.queued
       if change.isReset {
-        depth = 0
         told.append(.localChanged)
       } else if change.isWrite {
-        depth += change.queued
         told.append(.localChanged)
         told.append(.queueDepth(UInt32(clamping: depth)))
       }
     }
     events.emit(told)
+    for change in changes {
+      if change.isReset { verdicts.settleAll() }
+      if !change.settled.isEmpty { verdicts.settled(change.settled) }
+    }
   }
 
   func rolledBack() {

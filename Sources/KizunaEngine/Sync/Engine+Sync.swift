@@ -1,0 +1,124 @@
+extension Engine {
+  /// Pushes until the outbox is empty, then pulls until the sequence closes. A push that the upstream refused for
+  /// good is reported after the pull; one that may yet succeed ends the run at once. Nothing is sent, and nothing
+  /// reported, while the store is blocked. `REMOTE` without an upstream or while paused.
+  package func sync() throws(KizunaError) {
+    try inTurn { () throws(KizunaError) in
+      var refusal: KizunaError?
+      do throws(KizunaError) {
+        try PushRun(engine: self).pushAll()
+      } catch {
+        if error.code == "REMOTE" { throw error }
+        refusal = error
+      }
+      try PullRun(engine: self).pullAll()
+      if let refusal { throw refusal }
+    }
+  }
+
+  /// Sends the head of the outbox once.
+  package func pushOnce() throws(KizunaError) {
+    try inTurn { () throws(KizunaError) in try PushRun(engine: self).pushOnce() }
+  }
+
+  /// Asks for one page.
+  package func pullOnce() throws(KizunaError) {
+    try inTurn { () throws(KizunaError) in _ = try PullRun(engine: self).pullPage() }
+  }
+
+  private func inTurn(_ body: () throws(KizunaError) -> Void) throws(KizunaError) {
+    try turnstile.pass { () throws(KizunaError) in
+      try checkNetwork()
+      try refreshToken(refused: nil)
+      if shared.identity.softBlockReason == nil { try body() }
+    }
+  }
+
+  private func checkNetwork() throws(KizunaError) {
+    guard !closing.isClosed else { throw Closing.error }
+    guard remote != nil else {
+      throw KizunaError(
+        "REMOTE", "no upstream is configured: nothing is ever sent, and the outbox waits",
+        hint: "Configure remote to sync.")
+    }
+    if isPaused { throw KizunaError("REMOTE", "sync is paused", hint: "Call resume first.") }
+  }
+
+  // MARK: One call
+
+  /// Calls the upstream with the token of the store's owner. nil: the store is blocked, and nothing was sent. A
+  /// refused token is asked for anew once. Fails with `REMOTE` or `PERMANENT_TRANSPORT`.
+  func callRemote(_ function: String, _ body: [UInt8]) throws(KizunaError) -> [UInt8]? {
+    try checkNetwork()
+    guard let remote, let token = try tokenToSend() else { return nil }
+    do throws(RemoteFault) {
+      return try remote.call(function, body: body, token: token)
+    } catch {
+      guard error.refusesToken, let fresh = try freshToken(insteadOf: token) else { throw error.error }
+      do throws(RemoteFault) {
+        return try remote.call(function, body: body, token: fresh)
+      } catch {
+        throw error.error
+      }
+    }
+  }
+
+  /// The token in use, if it is its owner's: the queue of one user never travels under another's token. nil: the
+  /// store is blocked.
+  private func tokenToSend() throws(KizunaError) -> String? {
+    guard let token = session.with({ $0.accessToken }) else {
+      throw (session.with { $0.tokenFault } ?? .sessionMissing).error
+    }
+    if let subject = TokenSubject.read(token), shared.identity.owner?.sameBytes(as: subject) != true {
+      try meet(subject)
+    }
+    return shared.identity.softBlockReason == nil ? token : nil
+  }
+
+  private func freshToken(insteadOf refused: String) throws(KizunaError) -> String? {
+    guard tokenSource.with({ $0 }) != nil else { return nil }
+    try refreshToken(refused: refused)
+    guard let token = try tokenToSend(), !token.sameBytes(as: refused) else { return nil }
+    return token
+  }
+
+  // MARK: Tokens
+
+  /// Takes tokens from `source` from now on, until `setAccessToken` is called.
+  package func setTokenSource(_ source: (any AccessTokenSource)?) {
+    tokenSource.with { $0 = source }
+  }
+
+  /// Asks the source for the token of this moment. A source that gives none is no fault while the token in hand may
+  /// still do.
+  private func refreshToken(refused: String?) throws(KizunaError) {
+    guard let source = tokenSource.with({ $0 }) else { return }
+    let answer: Result<String?, RemoteFault>
+    do throws(RemoteFault) { answer = .success(try source.token(refused: refused)) } catch {
+      answer = .failure(error)
+    }
+    // Whoever has set a token by hand meanwhile rules.
+    guard tokenSource.with({ $0 }) != nil else { return }
+    switch answer {
+    case .success(let token):
+      session.with { $0.tokenFault = nil }
+      if let token, session.with({ $0.accessToken })?.sameBytes(as: token) != true { try adoptToken(token) }
+    case .failure(let fault):
+      session.with { $0.tokenFault = fault }
+      if refused != nil || session.with({ $0.accessToken }) == nil { throw fault.error }
+    }
+  }
+
+  // MARK: Kept values
+
+  /// Keeps a secret in the database, which only its owner can read. `reset` leaves it.
+  package func keep(_ key: String, secret: String?) throws(KizunaError) {
+    try writer.perform { context throws(KizunaError) in
+      try Meta.set("kept_" + key, secret, context.connection)
+    }
+  }
+
+  package func kept(_ key: String) throws(KizunaError) -> String? {
+    try writer.perform { context throws(KizunaError) in try Meta.text("kept_" + key, context.connection) }
+  }
+}
