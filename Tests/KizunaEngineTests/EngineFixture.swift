@@ -8,13 +8,20 @@ final class EngineFixture {
   let engine: Engine
   let directory: String
 
-  init(_ tables: [(String, EngineConfiguration.Table)], at path: String? = nil) throws {
+  init(
+    _ tables: [(String, EngineConfiguration.Table)], at path: String? = nil, remote: (any Remote)? = nil,
+    localOnly: [String] = []
+  ) throws {
     directory = NSTemporaryDirectory() + "kizuna-test-" + UUID().uuidString
     try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
     var configuration = EngineConfiguration()
     configuration.databasePath = path ?? directory + "/test.sqlite"
     configuration.tables = tables.map { (name: $0.0, table: $0.1) }
-    engine = try Engine.open(configuration)
+    if remote != nil {
+      configuration.remote = EngineConfiguration.Remote(url: "http://127.0.0.1:9", publishableKey: "key")
+      configuration.remote?.localOnlyColumns = localOnly
+    }
+    engine = try Engine.open(configuration, remote: remote)
   }
 
   deinit {

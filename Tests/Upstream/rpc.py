@@ -123,7 +123,7 @@ class Caller:
     def call(self, function: Function, keys: set[str], body: str, settings: dict[str, str], anonymous: bool,
              before_commit: Callable[[], None]) -> bytes | None:
         """The answer's bytes as PostgreSQL wrote them; None of a void function. Committed when it returns."""
-        with self._connection() as connection, connection.cursor() as cursor:
+        with self.connection() as connection, connection.cursor() as cursor:
             try:
                 return self._transaction(cursor, function, keys, body, settings, before_commit)
             except psycopg2.Error as error:
@@ -151,14 +151,15 @@ class Caller:
                 self._idle.get_nowait().close()
 
     def _read(self, schema: str) -> list[Function]:
-        with self._connection() as connection, connection.cursor() as cursor:
+        with self.connection() as connection, connection.cursor() as cursor:
             cursor.execute(CATALOGUE, (schema,))
             return [Function(schema, name, tuple((a, b, c) for a, b, c in arguments), is_set,
                              rows, void)
                     for name, is_set, void, rows, arguments in cursor.fetchall()]
 
     @contextlib.contextmanager
-    def _connection(self) -> Iterator[Any]:
+    def connection(self) -> Iterator[Any]:
+        """A connection of the pool, in autocommit; back in it afterwards unless it broke."""
         if not self._permits.acquire(timeout=10):
             raise Refusal(504, "PGRST003", "Timed out acquiring connection from connection pool.")
         try:

@@ -27,8 +27,8 @@ def client(upstream):
 
 
 def test_arguments_reach_their_types_and_defaults_fill_in(client):
-    assert client.call("echo", {"a": {"x": [1, None]}, "b": "é%s"}).json == {"a": {"x": [1, None]}, "b": "é%s",
-                                                                             "c": 5}
+    reply = client.call("echo", {"a": {"x": [1, None]}, "b": "é%s"})
+    assert reply.json == {"a": {"x": [1, None]}, "b": "é%s", "c": 5}
     assert client.call("echo", {"a": "text", "b": 7, "c": 6}).json == {"a": "text", "b": "7", "c": 6}
     assert client.call("list", {"items": ["a", "b, c"]}).json == 2
 
@@ -114,6 +114,9 @@ def test_nothing_of_a_caller_is_left_for_the_next(make_database, make_upstream):
     anonymous = Client(upstream).call("caller").json
     assert (anonymous["user"], anonymous["sub"]) == ("anon", None)
     assert anonymous["claims"] == {"role": "anon"}
+    with upstream.caller.connection() as connection, connection.cursor() as cursor:
+        cursor.execute("select current_user, current_setting('request.jwt.claims', true)")
+        assert cursor.fetchone() == ("authenticator", "")
 
 
 def test_anonymous_callers_without_the_right_get_401(upstream):
@@ -213,4 +216,5 @@ def test_service_role_is_what_the_token_says(client, upstream):
     token = upstream.token(SUB, role="service_role")
     with pytest.raises(psycopg2.errors.InsufficientPrivilege), upstream.database.acting(SUB) as cursor:
         cursor.execute("select kizunasync.secret()")
-    assert client.post("/rpc/hello", Authorization=f"Bearer {token}", Content_Profile="public").json == "hello"
+    seen = client.call("hello", Authorization=f"Bearer {token}", Content_Profile="public")
+    assert seen.json == "hello"

@@ -30,6 +30,7 @@ extension Engine {
     try turnstile.pass { () throws(KizunaError) in
       try checkNetwork()
       try refreshToken(refused: nil)
+      if let token = session.with({ $0.accessToken }) { try recognise(token) }
       if shared.identity.softBlockReason == nil { try body() }
     }
   }
@@ -69,10 +70,17 @@ extension Engine {
     guard let token = session.with({ $0.accessToken }) else {
       throw (session.with { $0.tokenFault } ?? .sessionMissing).error
     }
-    if let subject = TokenSubject.read(token), shared.identity.owner?.sameBytes(as: subject) != true {
-      try meet(subject)
-    }
+    try recognise(token)
     return shared.identity.softBlockReason == nil ? token : nil
+  }
+
+  /// Makes the token's user the owner of a store that has none (`reset` leaves it so), and blocks one that has
+  /// another.
+  private func recognise(_ token: String) throws(KizunaError) {
+    guard let subject = TokenSubject.read(token), shared.identity.owner?.sameBytes(as: subject) != true else {
+      return
+    }
+    try meet(subject)
   }
 
   private func freshToken(insteadOf refused: String) throws(KizunaError) -> String? {

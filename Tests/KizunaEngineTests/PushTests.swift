@@ -1,0 +1,383 @@
+import Foundation
+import Testing
+
+@testable import KizunaEngine
+
+/// The push half: what travels, and how verdicts land. The upstream is a script.
+@Suite("Push")
+struct PushTests {
+  static let todos = ("todos", EngineFixture.todos)
+
+  @Test func entriesTravelInOrderAndLeaveTheQueue() throws {
+    let wide = EngineFixture.table([
+      "id": "text", "list_id": "text", "title": "text not null", "done": "boolean", "n": "bigint",
+    ])
+    let (fixture, script) = try EngineFixture.scripted([("todos", wide)])
+    fixture.apply(
+      .insert, "todos", "a", #"{"title":"one","n":3000000000}"#, id: "51f0c2aa-9d3e-4b7c-8c10-2f6a7e9b0d41")
+    fixture.apply(.update, "todos", "a", #"{"title":"two"}"#, transforms: #"{"n":{"op":"increment","by":2}}"#)
+    fixture.apply(.delete, "todos", "b", precondition: #"{"done":true}"#)
+    try fixture.engine.pushOnce()
+
+    let body = try #require(script.pushes.first)
+    #expect(body["last_mutation_id"] == .null)
+    #expect(body["schema_version"]?.int64 == 1)
+    #expect(body["batch"]?["atomic"] == .bool(false))
+    let sent = PushScript.mutations(body)
+    try #require(sent.count == 3)
+    #expect(sent.map { $0["op"]?.text } == ["insert", "update", "delete"])
+    #expect(sent[0]["columns"]?.jsonText == #"{"title":"one","n":"3000000000"}"#)
+    #expect(sent[0]["transforms"] == nil)
+    #expect(sent[1]["transforms"]?.jsonText == #"{"n":{"op":"increment","by":2}}"#)
+    #expect(sent[2]["columns"]?.jsonText == "{}")
+    #expect(sent[2]["precondition"]?.jsonText == #"{"done":true}"#)
+    #expect(sent[0].members?.map(\.key) == ["mutation_id", "table", "pk", "op", "columns"])
+    #expect(fixture.outbox() == [])
+    #expect(try fixture.sql("SELECT count(*) FROM _kizunasync_base") == ["0"])
+    #expect(
+      try fixture.rows("todos") == #"[{"id":"a","list_id":null,"title":"two","done":null,"n":3000000002}]"#)
+    #expect(try fixture.engine.inspect()["last_mutation_id"] == sent[2]["mutation_id"])
+  }
+
+  @Test func theWatermarkIsTheLastAppliedMutation() throws {
+    let (fixture, script) = try EngineFixture.scripted([Self.todos])
+    fixture.apply(.insert, "todos", "a", #"{"title":"1"}"#)
+    fixture.apply(.insert, "todos", "b", #"{"title":"1"}"#)
+    script.verdicts("applied", "RLS_DENIED null")
+    try fixture.engine.pushOnce()
+    fixture.apply(.insert, "todos", "c", #"{"title":"1"}"#)
+    try fixture.engine.pushOnce()
+    #expect(script.pushes[1]["last_mutation_id"] == PushScript.mutations(script.pushes[0])[0]["mutation_id"])
+  }
+
+  @Test func nothingIsSentWithoutAToken() throws {
+    let (fixture, script) = try EngineFixture.scripted([Self.todos], token: nil)
+    fixture.apply(.insert, "todos", "a", #"{"title":"1"}"#)
+    #expect(EngineFixture.code { try fixture.engine.sync() } == "REMOTE/AUTH_SESSION_MISSING")
+    #expect(script.functions == [])
+    #expect(try fixture.engine.outboxDepth() == 1)
+  }
+
+  @Test func aRefusalRestoresTheUpstreamsRow() throws {
+    let (fixture, script) = try EngineFixture.scripted([Self.todos])
+    try fixture.engine.seed("todos", rows: [fixture.members(#"{"id":"a","title":"theirs","n":1}"#)])
+    fixture.apply(.update, "todos", "a", #"{"title":"mine"}"#)
+    script.verdicts(#"RLS_DENIED {"id":"a","title":"newer","done":true,"n":2}"#)
+    let log = EventLog(fixture.engine)
+    try fixture.engine.pushOnce()
+    #expect(try fixture.rows("todos") == #"[{"id":"a","list_id":null,"title":"newer","done":true,"n":2}]"#)
+    let entry = try #require(try fixture.engine.rejections(includeDismissed: false).first)
+    #expect(entry.kind == "REJECTED" && entry.reason == "RLS_DENIED" && entry.changedColumns == ["title"])
+    #expect(entry.serverRowJSON.contains("newer"))
+    #expect(
+      log.finish() == [.mutationRejected(mutationId: entry.mutationId, reason: "RLS_DENIED"), .localChanged])
+  }
+
+  @Test(arguments: [
+    // op, reason, the row behind it, shadowed
+    ("delete", "RLS_DENIED", true, false), ("delete", "COLUMN_DENIED", true, false),
+    ("delete", "DELETE_WINS", false, true), ("update", "RLS_DENIED", false, true),
+    ("update", "DELETE_WINS", false, true),
+  ])
+  func aRefusalWithoutARow(op: String, reason: String, isThere: Bool, isShadowed: Bool) throws {
+    let (fixture, script) = try EngineFixture.scripted([Self.todos])
+    try fixture.engine.seed("todos", rows: [fixture.members(#"{"id":"a","title":"theirs"}"#)])
+    fixture.apply(
+      op == "delete" ? .delete : .update, "todos", "a", op == "delete" ? "{}" : #"{"title":"mine"}"#)
+    script.verdicts("\(reason) null")
+    try fixture.engine.pushOnce()
+    #expect(try fixture.sql("SELECT title FROM todos") == (isThere ? ["theirs"] : []))
+    #expect(
+      try fixture.sql("SELECT pk, origin FROM _kizunasync_tombstones") == (isShadowed ? ["a|server"] : []))
+  }
+
+  @Test func aRefusedInsertIsGoneWithWhatWasWrittenOverIt() throws {
+    let (fixture, script) = try EngineFixture.scripted([Self.todos])
+    fixture.apply(.insert, "todos", "a", #"{"title":"mine"}"#)
+    fixture.apply(.update, "todos", "a", #"{"title":"mine too"}"#)
+    script.verdicts("RLS_DENIED null", "RLS_DENIED null")
+    try fixture.engine.pushOnce()
+    #expect(try fixture.rows("todos") == "[]")
+    #expect(try fixture.engine.rejections(includeDismissed: false).count == 2)
+  }
+
+  @Test func laterMutationsAreLaidOverTheUpstreamsRow() throws {
+    let (fixture, script) = try EngineFixture.scripted([Self.todos])
+    try fixture.engine.seed("todos", rows: [fixture.members(#"{"id":"a","title":"t","n":0}"#)])
+    fixture.apply(.update, "todos", "a", transforms: #"{"n":{"op":"increment","by":1}}"#)
+    // While the answer is under way another write arrives.
+    let engine = fixture.engine
+    script.then { body in
+      try? engine.apply(
+        Mutation(
+          table: "todos", pk: "a", op: .update, columns: [],
+          transforms: try? JSONParser.parse(#"{"n":{"op":"increment","by":10}}"#)))
+      let id = PushScript.mutations(body)[0]["mutation_id"]?.text ?? ""
+      return
+        #"{"verdicts":[{"mutation_id":"\#(id)","verdict":"applied","server_row":{"id":"a","title":"peer","n":2}}]}"#
+    }
+    try fixture.engine.pushOnce()
+    #expect(try fixture.sql("SELECT title, n FROM todos") == ["peer|12"])
+    #expect(try fixture.engine.outboxDepth() == 1)
+    script.verdicts(#"CONSTRAINT {"id":"a","title":"peer","n":2}"#)
+    try fixture.engine.pushOnce()
+    #expect(try fixture.sql("SELECT title, n FROM todos") == ["peer|2"])
+  }
+
+  @Test func anAppliedWriteBehindAResetRowIsLaidBack() throws {
+    let (fixture, script) = try EngineFixture.scripted([Self.todos])
+    try fixture.engine.seed("todos", rows: [fixture.members(#"{"id":"a","title":"t","n":5}"#)])
+    fixture.apply(.update, "todos", "a", #"{"title":"refused"}"#)
+    fixture.apply(.update, "todos", "a", #"{"done":true}"#)
+    script.verdicts(#"PRECONDITION {"id":"a","title":"now","done":false,"n":5}"#, "applied")
+    try fixture.engine.pushOnce()
+    #expect(try fixture.sql("SELECT title, done FROM todos") == ["now|1"])
+  }
+
+  @Test func aCounterIsNotCountedTwice() throws {
+    let (fixture, script) = try EngineFixture.scripted([Self.todos])
+    try fixture.engine.seed("todos", rows: [fixture.members(#"{"id":"a","title":"t","n":0}"#)])
+    for _ in 0..<2 { fixture.apply(.update, "todos", "a", transforms: #"{"n":{"op":"increment","by":1}}"#) }
+    script.verdicts(#"applied {"id":"a","title":"t","n":1}"#, #"applied {"id":"a","title":"t","n":2}"#)
+    try fixture.engine.pushOnce()
+    #expect(try fixture.sql("SELECT n FROM todos") == ["2"])
+  }
+
+  // MARK: Batches
+
+  @Test func anAbortedBatchUndoesItsMembersNewestFirst() throws {
+    let (fixture, script) = try EngineFixture.scripted([Self.todos])
+    try fixture.engine.seed(
+      "todos", rows: [fixture.members(#"{"id":"y","title":"old","n":0}"#)])
+    _ = try fixture.engine.batch([
+      Mutation(table: "todos", pk: "x", op: .insert, columns: fixture.members(#"{"title":"x"}"#)),
+      Mutation(table: "todos", pk: "y", op: .update, columns: fixture.members(#"{"title":"mine"}"#)),
+    ])
+    script.abort(offender: 1, "PRECONDITION", #"{"id":"y","title":"theirs","n":7}"#)
+    let log = EventLog(fixture.engine)
+    try fixture.engine.pushOnce()
+    #expect(script.pushes[0]["batch"]?["atomic"] == .bool(true))
+    #expect(try fixture.sql("SELECT id, title, n FROM todos") == ["y|theirs|7"])
+    let entries = try fixture.engine.rejections(includeDismissed: false)
+    #expect(entries.map(\.kind) == ["BATCH_ABORTED"])
+    #expect(
+      log.finish() == [
+        .batchAborted(offenderMutationId: entries[0].mutationId, reason: "PRECONDITION"),
+        .mutationRejected(mutationId: entries[0].mutationId, reason: "PRECONDITION"), .localChanged,
+      ])
+  }
+
+  /// S-30: the row that an abort shows holds effects of the siblings, which were never committed.
+  @Test func anAbortedRowThatASiblingTouchedIsItsPreImage() throws {
+    let (fixture, script) = try EngineFixture.scripted([Self.todos])
+    try fixture.engine.seed("todos", rows: [fixture.members(#"{"id":"a","title":"t","n":0}"#)])
+    _ = try fixture.engine.batch([
+      Mutation(
+        table: "todos", pk: "a", op: .update, columns: [],
+        transforms: fixture.json(#"{"n":{"op":"increment","by":1}}"#)),
+      Mutation(table: "todos", pk: "a", op: .update, columns: fixture.members(#"{"title":"bad"}"#)),
+    ])
+    script.abort(offender: 1, "CONSTRAINT", #"{"id":"a","title":"t","n":1}"#)
+    try fixture.engine.pushOnce()
+    #expect(try fixture.sql("SELECT title, n FROM todos") == ["t|0"])
+  }
+
+  @Test func aBatchIsNeverCutAndNeverJoined() throws {
+    let (fixture, script) = try EngineFixture.scripted([Self.todos])
+    fixture.apply(.insert, "todos", "a", #"{"title":"1"}"#)
+    _ = try fixture.engine.batch(
+      (0..<600).map {
+        Mutation(table: "todos", pk: "b\($0)", op: .insert, columns: fixture.members(#"{"title":"1"}"#))
+      })
+    fixture.apply(.insert, "todos", "c", #"{"title":"1"}"#)
+    try fixture.engine.sync()
+    #expect(script.sizes == [1, 600, 1])
+    #expect(script.pushes.map { $0["batch"]?["atomic"] } == [.bool(false), .bool(true), .bool(false)])
+  }
+
+  // MARK: Narrowing and the budget
+
+  @Test func aSliceThatIsTooLargeIsHalved() throws {
+    let (fixture, script) = try EngineFixture.scripted([Self.todos])
+    for index in 0..<501 { fixture.apply(.insert, "todos", "k\(index)", #"{"title":"1"}"#) }
+    script.fail("KZP02", "at most 300")
+    try fixture.engine.sync()
+    #expect(script.sizes == [500, 250, 250, 1])
+    #expect(try fixture.engine.outboxDepth() == 0)
+  }
+
+  @Test func anyOtherPermanentRefusalIsolatesTheHead() throws {
+    let (fixture, script) = try EngineFixture.scripted([Self.todos])
+    for index in 0..<10 { fixture.apply(.insert, "todos", "k\(index)", #"{"title":"1"}"#) }
+    script.fail("22023", "bad key")
+    try fixture.engine.sync()
+    #expect(script.sizes == [10, 1, 9])
+  }
+
+  @Test func theFifthRefusalOfALoneEntryDropsIt() throws {
+    let (fixture, script) = try EngineFixture.scripted([Self.todos])
+    try fixture.engine.seed("todos", rows: [fixture.members(#"{"id":"a","title":"theirs"}"#)])
+    fixture.apply(.update, "todos", "a", #"{"title":"mine"}"#)
+    let log = EventLog(fixture.engine)
+    script.fail("22023", "no", times: 4)
+    for _ in 0..<4 {
+      #expect(EngineFixture.code { try fixture.engine.sync() } == "PERMANENT_TRANSPORT/22023")
+    }
+    #expect(try fixture.engine.outboxDepth() == 1)
+    script.fail("22023", "no")
+    fixture.apply(.insert, "todos", "b", #"{"title":"next"}"#)
+    // Two wait now: the wider slice is not charged, the lone head is.
+    script.fail("22023", "no")
+    #expect(EngineFixture.code { try fixture.engine.sync() } == "-")
+    #expect(try fixture.sql("SELECT id, title FROM todos ORDER BY id") == ["a|theirs", "b|next"])
+    let entries = try fixture.engine.rejections(includeDismissed: false)
+    #expect(entries.map(\.kind) == ["DEAD_LETTER"] && entries[0].reason == "PERMANENT_TRANSPORT")
+    #expect(entries[0].serverRowJSON == "")
+    let told = log.finish()
+    let drop = try #require(told.firstIndex { if case .deadLetter = $0 { true } else { false } })
+    #expect(
+      told[drop..<drop + 3] == [
+        .deadLetter(mutationId: entries[0].mutationId, reason: "PERMANENT_TRANSPORT"),
+        .mutationRejected(mutationId: entries[0].mutationId, reason: "PERMANENT_TRANSPORT"), .localChanged,
+      ])
+  }
+
+  @Test func anAtomicBatchThatIsTooLargeIsDroppedAtOnce() throws {
+    let (fixture, script) = try EngineFixture.scripted([Self.todos])
+    _ = try fixture.engine.batch([
+      Mutation(table: "todos", pk: "x", op: .insert, columns: fixture.members(#"{"title":"x"}"#)),
+      Mutation(table: "todos", pk: "y", op: .insert, columns: fixture.members(#"{"title":"y"}"#)),
+    ])
+    fixture.apply(.insert, "todos", "z", #"{"title":"z"}"#)
+    script.fail("KZP02", "the batch of 2 is over the limit of 1")
+    try fixture.engine.sync()
+    #expect(try fixture.sql("SELECT id FROM todos") == ["z"])
+    let entries = try fixture.engine.rejections(includeDismissed: false)
+    #expect(entries.map(\.reason) == Array(repeating: "the batch of 2 is over the limit of 1", count: 2))
+  }
+
+  @Test(arguments: ["42501", "KZP03", "PGRST301", "40P01", "57014", nil])
+  func aRetryableFailureNeverCounts(code: String?) throws {
+    let (fixture, script) = try EngineFixture.scripted([Self.todos])
+    fixture.apply(.insert, "todos", "a", #"{"title":"1"}"#)
+    script.fail(code, times: 100)
+    for _ in 0..<100 {
+      #expect(EngineFixture.code { try fixture.engine.sync() }.hasPrefix("REMOTE"))
+    }
+    #expect(try fixture.engine.outboxDepth() == 1)
+    #expect(!script.functions.contains("pull"))
+  }
+
+  @Test func aPermanentRefusalIsReportedBehindThePull() throws {
+    let (fixture, script) = try EngineFixture.scripted([Self.todos])
+    fixture.apply(.insert, "todos", "a", #"{"title":"1"}"#)
+    script.fail("0A000", "no such table")
+    #expect(EngineFixture.code { try fixture.engine.sync() } == "PERMANENT_TRANSPORT/0A000")
+    #expect(script.functions == ["push", "pull"])
+  }
+
+  @Test func pushOnceNeitherNarrowsNorDrops() throws {
+    let (fixture, script) = try EngineFixture.scripted([Self.todos])
+    for index in 0..<3 { fixture.apply(.insert, "todos", "k\(index)", #"{"title":"1"}"#) }
+    script.fail("KZP02", times: 7)
+    for _ in 0..<7 {
+      #expect(EngineFixture.code { try fixture.engine.pushOnce() } == "PERMANENT_TRANSPORT/KZP02")
+    }
+    #expect(script.sizes == Array(repeating: 3, count: 7))
+  }
+
+  // MARK: Contract violations
+
+  @Test(arguments: [
+    (#"{"verdicts":[]}"#, "VERDICT_BIJECTION"),
+    (#"{"verdicts":[{"mutation_id":"x","verdict":"applied"}]}"#, "VERDICT_BIJECTION"),
+    (#"{"verdicts":[{"mutation_id":"ID","verdict":"postponed"}]}"#, "UNKNOWN_VERDICT_REASON"),
+    (
+      #"{"verdicts":[{"mutation_id":"ID","verdict":"rejected","reason":"BUSY","server_row":null}]}"#,
+      "UNKNOWN_VERDICT_REASON"
+    ),
+    (
+      #"{"verdicts":[{"mutation_id":"ID","verdict":"rejected","reason":"CONSTRAINT"}]}"#,
+      "MALFORMED_PUSH_RESPONSE"
+    ),
+    (#"{"verdicts":[{"mutation_id":"ID","verdict":"applied","server_row":7}]}"#, "MALFORMED_PUSH_RESPONSE"),
+    (
+      #"{"batch":{"outcome":"aborted","offender_mutation_id":"ID","reason":"CONSTRAINT","server_row":null}}"#,
+      "MALFORMED_PUSH_RESPONSE"
+    ),
+    (#"{}"#, "MALFORMED_PUSH_RESPONSE"), (#"[]"#, "MALFORMED_PUSH_RESPONSE"),
+    (#"{"signal":{"type":"CHECKPOINT_EXPIRED"}}"#, "UNKNOWN_SIGNAL"), ("<html>", "JSON"), ("", "JSON"),
+  ])
+  func aBrokenContractChangesNothing(answer: String, code: String) throws {
+    let (fixture, script) = try EngineFixture.scripted([Self.todos])
+    let id = "51f0c2aa-9d3e-4b7c-8c10-2f6a7e9b0d41"
+    fixture.apply(.insert, "todos", "a", #"{"title":"1"}"#, id: id)
+    for _ in 0..<6 { script.then(answer.replacingOccurrences(of: "ID", with: id)) }
+    for _ in 0..<6 { #expect(EngineFixture.code { try fixture.engine.sync() } == code) }
+    #expect(fixture.outbox("mutation_id, in_flight, attempts") == ["\(id)|0|6"])
+    #expect(try fixture.rows("todos").contains(#""title":"1""#))
+    #expect(try fixture.engine.rejections(includeDismissed: true).isEmpty)
+  }
+
+  @Test(arguments: [
+    (#"{"batch":{"outcome":"postponed"}}"#, "MALFORMED_PUSH_RESPONSE"),
+    (
+      #"{"batch":{"outcome":"aborted","offender_mutation_id":"other","reason":"CONSTRAINT","server_row":null}}"#,
+      "UNKNOWN_BATCH_OFFENDER"
+    ),
+  ])
+  func aBrokenBatchOutcomeChangesNothing(answer: String, code: String) throws {
+    let (fixture, script) = try EngineFixture.scripted([Self.todos])
+    _ = try fixture.engine.batch([
+      Mutation(table: "todos", pk: "x", op: .insert, columns: fixture.members(#"{"title":"x"}"#))
+    ])
+    script.then(answer)
+    #expect(EngineFixture.code { try fixture.engine.pushOnce() } == code)
+    #expect(try fixture.engine.outboxDepth() == 1)
+  }
+
+  // MARK: Blocks
+
+  @Test func aResetSignalBlocksUntilReset() throws {
+    let (fixture, script) = try EngineFixture.scripted([Self.todos])
+    fixture.apply(.insert, "todos", "a", #"{"title":"1"}"#)
+    script.then(#"{"signal":{"type":"RESET_REQUIRED"}}"#)
+    let client = try fixture.engine.status().clientId
+    try fixture.engine.sync()
+    try fixture.engine.sync()
+    #expect(script.functions == ["push"])
+    #expect(try fixture.engine.checkpoint().softBlockReason == "reset_required")
+    #expect(try fixture.engine.outboxDepth() == 1)
+    _ = try fixture.engine.reset()
+    #expect(try fixture.engine.checkpoint().softBlocked == false)
+    #expect(try fixture.engine.status().clientId != client)
+    try fixture.engine.sync()
+    #expect(script.functions == ["push", "pull"])
+    #expect(try fixture.engine.status().owner == "u1")
+  }
+
+  @Test func aQueueNeverTravelsUnderAnotherUsersToken() throws {
+    let (fixture, script) = try EngineFixture.scripted([Self.todos])
+    fixture.apply(.insert, "todos", "a", #"{"title":"1"}"#)
+    try fixture.engine.setAccessToken(EngineFixture.token("u2"))
+    try fixture.engine.sync()
+    try fixture.engine.setAccessToken(EngineFixture.token("u1"))
+    try fixture.engine.sync()
+    #expect(script.functions == [])
+    #expect(try fixture.engine.checkpoint().softBlockReason == "identity_changed")
+    #expect(try fixture.engine.outboxDepth() == 1)
+  }
+
+  // MARK: Device-only columns
+
+  @Test func deviceOnlyColumnsStayHere() throws {
+    let (fixture, script) = try EngineFixture.scripted([Self.todos], localOnly: ["n"])
+    fixture.apply(.insert, "todos", "a", #"{"title":"1","n":1}"#)
+    fixture.apply(.update, "todos", "a", #"{"n":2}"#)
+    #expect(try fixture.engine.outboxDepth() == 1)
+    script.verdicts(#"applied {"id":"a","title":"theirs","n":9}"#)
+    try fixture.engine.pushOnce()
+    #expect(PushScript.mutations(script.pushes[0])[0]["columns"]?.jsonText == #"{"title":"1"}"#)
+    #expect(try fixture.sql("SELECT title, n FROM todos") == ["theirs|2"])
+  }
+}
