@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import json
-import pathlib
-import sys
 import threading
 import time
 from typing import Any, Callable
 from urllib.parse import quote
 
-HERE = pathlib.Path(__file__).resolve().parent
-for folder in ("Upstream", "Scripts"):
-    sys.path.insert(0, str(HERE.parent / folder))
-
-from gateway import Answer, Gateway, executable  # noqa: E402
-from upstream import Upstream  # noqa: E402
+import seed_paths  # noqa: F401
+from gateway import Answer, Gateway, executable
+from upstream import Upstream
 
 PATIENCE = 10.0
 

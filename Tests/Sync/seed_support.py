@@ -7,6 +7,7 @@ from typing import Any, Iterator
 
 import pytest
 
+import seed_paths  # noqa: F401
 from seed_device import Device, Events, eventually  # noqa: F401
 from postgres import Postgres
 from upstream import Upstream

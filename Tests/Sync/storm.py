@@ -23,6 +23,7 @@ import sys
 import time
 import traceback
 
+import seed_paths  # noqa: F401
 import storm_steps
 from gateway import executable
 from postgres import Postgres

@@ -11,7 +11,7 @@ create policy "members see themselves" on public.members
   for select to authenticated using (user_id = (select auth.uid()));
 grant select on public.members to authenticated;
 insert into public.members
-  select 'a0a00000-0000-4000-8000-000000000001', unnest('{red,blue,gold}'::text[])
+  select 'a0a00000-0000-4000-8000-000000000001'::uuid, unnest('{red,blue,gold}'::text[])
   union all select 'be000000-0000-4000-8000-000000000001', unnest('{red,blue,green}'::text[]);
 
 create function public.my_teams() returns setof text language sql stable as $$
@@ -32,7 +32,7 @@ alter table public.audit enable row level security;
 create function public.remember() returns trigger language plpgsql security definer set search_path = '' as $$
 declare
   image jsonb := to_jsonb(coalesce(new, old));
-  names text[] := tg_argv;
+  names text[] := array(select unnest(tg_argv));
   key text := image ->> names[1];
 begin
   if array_length(names, 1) > 1 then

@@ -8,6 +8,7 @@ import threading
 from typing import Any, Callable
 from urllib.parse import quote
 
+import seed_paths  # noqa: F401
 from gateway import Answer
 from storm_world import EVERY_TEAM, KEYS, TABLES, TEAMED, TEAMS, Effect, Failure, Member, Storm, row_key
 

@@ -14,7 +14,8 @@ import urllib.request
 import uuid
 from typing import Any, Iterator
 
-from seed_device import Device, eventually
+import seed_paths  # noqa: F401
+from seed_device import Device
 from gateway import Answer
 from postgres import Postgres
 from storm_book import Book, Change, Effect, Write
@@ -219,5 +220,3 @@ def readable(database: str) -> Iterator[sqlite3.Connection]:
             yield connection
 
 
-__all__ = ["EVERY_TEAM", "Effect", "Failure", "KEYS", "Member", "Storm", "TABLES", "TEAMED", "TEAMS", "eventually",
-           "row_key"]
