@@ -3,6 +3,9 @@
 CURLcode ccurl_set_long(CURL *handle, CURLoption option, long value) {
   return curl_easy_setopt(handle, option, value);
 }
+CURLcode ccurl_set_offset(CURL *handle, CURLoption option, long long value) {
+  return curl_easy_setopt(handle, option, (curl_off_t)value);
+}
 CURLcode ccurl_set_pointer(CURL *handle, CURLoption option, const void *value) {
   return curl_easy_setopt(handle, option, value);
 }

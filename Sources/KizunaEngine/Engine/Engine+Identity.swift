@@ -27,13 +27,13 @@ extension Engine {
 
   func meet(_ subject: String) throws(KizunaError) {
     let catalog = shared.catalog
-    let isNew = try writer.perform { context throws(KizunaError) -> Bool in
-      try context.meet(subject: subject)
+    let (isNew, scope) = try writer.perform { context throws(KizunaError) -> (Bool, Int) in
+      (try context.meet(subject: subject), context.identity.scope)
     }
     if isNew {
       session.with { state in
         for (table, value) in Self.ownerBuckets(catalog, subject) { state.buckets[table] = value }
-        state.scope += 1
+        state.scope = max(state.scope, scope)
       }
     }
   }
@@ -55,12 +55,13 @@ extension Engine {
       for table in bucketed { assigned.append((table.name, member.key, text)) }
     }
     let kept = assigned
-    try writer.perform { context throws(KizunaError) in
+    let scope = try writer.perform { context throws(KizunaError) -> Int in
       for entry in kept { try context.keepScope(entry.table, entry.key, entry.value) }
+      return context.identity.scope
     }
     session.with { state in
       for entry in kept { state.buckets[entry.table] = entry.value }
-      state.scope += 1
+      state.scope = max(state.scope, scope)
     }
   }
 
@@ -110,6 +111,7 @@ extension WriteContext {
     if case .text(let old)? = before, !old.sameBytes(as: value) {
       try Meta.set("restart_pull", "1", connection)
       identity.restartsPull = true
+      identity.scope += 1
     }
     try connection.run(
       """

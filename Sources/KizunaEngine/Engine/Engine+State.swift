@@ -75,14 +75,16 @@ extension Engine {
       }
       let clientId = UUIDText.v4()
       try Meta.set("client_id", clientId, context.connection)
-      context.identity = Identity(clientId: clientId, clock: context.identity.clock)
+      try context.clearStaging()
+      context.identity = Identity(
+        clientId: clientId, scope: context.identity.scope, clock: context.identity.clock)
       context.change.isReset = true
     }
     session.with { state in
       for table in catalog.tables {
         if case .owner = table.bucket { state.buckets[table.name] = nil }
       }
-      state.scope += 1
+      state.transfer = nil
     }
     budget.with { $0 = PushRun.Budget() }
     return []

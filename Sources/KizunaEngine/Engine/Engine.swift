@@ -34,8 +34,10 @@ package final class Engine: Sendable {
     var isPaused = false
     /// Why the token's source gave none.
     var tokenFault: RemoteFault?
-    /// Moves when a bucket value changes: an answer to a question asked before is void.
+    /// The state of the store's scope that the bucket values belong to.
     var scope = 0
+    /// The pull that has not come to its last page.
+    var transfer: StagedTransfer?
   }
 
   /// Opens, creates or migrates the database. `CONFIG_INVALID` for a configuration that cannot be, `STORE` for a

@@ -13,6 +13,8 @@ struct Identity: Sendable {
   var lastMutationId: String?
   /// The next pull starts over, since a bucket's scope was replaced.
   var restartsPull = false
+  /// Moves when a bucket's scope is replaced: what was asked before is void. Not kept.
+  var scope = 0
   var clock: OriginClock
 }
 

@@ -116,6 +116,11 @@ package struct JSONParser {
 
   private mutating func number() throws(Failure) -> String {
     let start = offset
+    try skipNumber()
+    return String(decoding: bytes[start..<offset], as: UTF8.self)
+  }
+
+  private mutating func skipNumber() throws(Failure) {
     if offset < bytes.count, bytes[offset] == UInt8(ascii: "-") { offset += 1 }
     let first = offset
     let whole = digits()
@@ -131,7 +136,6 @@ package struct JSONParser {
       }
       if digits() == 0 { throw failure("malformed number") }
     }
-    return String(decoding: bytes[start..<offset], as: UTF8.self)
   }
 
   /// A string, quotes and escapes resolved.
@@ -154,6 +158,56 @@ package struct JSONParser {
       offset += 1
     }
     throw failure("unterminated string")
+  }
+
+  // MARK: Passing over
+
+  /// Passes over a value, held to the same rules as one that is read. Answers where it stands.
+  package mutating func skip(depth: Int = 0) throws(Failure) -> Range<Int> {
+    guard depth < Self.maximumDepth else { throw failure("nested too deeply") }
+    guard let byte = peek() else { throw failure("unexpected end") }
+    let start = offset
+    switch byte {
+    case UInt8(ascii: "{"):
+      offset += 1
+      if take(UInt8(ascii: "}")) { break }
+      repeat {
+        _ = try skipString()
+        try expect(UInt8(ascii: ":"))
+        _ = try skip(depth: depth + 1)
+      } while take(UInt8(ascii: ","))
+      try expect(UInt8(ascii: "}"))
+    case UInt8(ascii: "["):
+      offset += 1
+      if take(UInt8(ascii: "]")) { break }
+      repeat { _ = try skip(depth: depth + 1) } while take(UInt8(ascii: ","))
+      try expect(UInt8(ascii: "]"))
+    case UInt8(ascii: "\""): _ = try skipString()
+    case UInt8(ascii: "t"): try word("true")
+    case UInt8(ascii: "f"): try word("false")
+    case UInt8(ascii: "n"): try word("null")
+    default: try skipNumber()
+    }
+    return start..<offset
+  }
+
+  /// Passes over a string. Answers where its text stands between the quotes, escapes unresolved; nil where only
+  /// `string` can tell it.
+  package mutating func skipString() throws(Failure) -> Range<Int>? {
+    guard peek() == UInt8(ascii: "\"") else { throw failure("expected '\"'") }
+    let quote = offset
+    var index = quote + 1
+    while index < bytes.count {
+      let byte = bytes[index]
+      if byte == UInt8(ascii: "\"") {
+        offset = index + 1
+        return quote + 1..<index
+      }
+      if byte < 0x20 || byte >= 0x80 || byte == UInt8(ascii: "\\") { break }
+      index += 1
+    }
+    _ = try string()
+    return nil
   }
 
   private mutating func escapedString(from start: Int) throws(Failure) -> String {

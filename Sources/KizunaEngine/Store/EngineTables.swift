@@ -44,7 +44,20 @@ enum EngineTables {
       "table" TEXT NOT NULL, key TEXT NOT NULL, value TEXT NOT NULL, PRIMARY KEY("table", key)) WITHOUT ROWID;
     CREATE TABLE IF NOT EXISTS _kizunasync_pushed(
       id INTEGER PRIMARY KEY AUTOINCREMENT, mutation_id TEXT NOT NULL UNIQUE);
+    CREATE TABLE IF NOT EXISTS _kizunasync_pull_tombstones(
+      "table" TEXT NOT NULL, pk TEXT NOT NULL, PRIMARY KEY("table", pk)) WITHOUT ROWID;
+    CREATE TABLE IF NOT EXISTS _kizunasync_pull_conflicts(id INTEGER PRIMARY KEY, conflict TEXT NOT NULL);
+    CREATE TABLE IF NOT EXISTS _kizunasync_pull_log(id INTEGER PRIMARY KEY, entries BLOB NOT NULL);
+    CREATE TABLE IF NOT EXISTS _kizunasync_pull_sequences(
+      "table" TEXT NOT NULL, pk TEXT NOT NULL, seq TEXT NOT NULL, PRIMARY KEY("table", pk)) WITHOUT ROWID;
     """
+
+  /// What a transfer keeps beside its side tables.
+  static let stagingTables = ["pull_tombstones", "pull_conflicts", "pull_log", "pull_sequences"]
+  /// The table of this name holds a transfer's rows until it closes.
+  static func sideName(_ sqlName: String) -> String { prefix + "staged_" + sqlName }
+  /// The table of this name was replaced by a transfer, and is on its way out.
+  static func retiredName(_ sqlName: String) -> String { prefix + "retired_" + sqlName }
 
   static let relations: [TableSchema] = [
     relation(

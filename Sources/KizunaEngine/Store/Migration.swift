@@ -24,6 +24,7 @@ struct Migration {
 
   private func prepareEngineTables() throws(KizunaError) {
     try connection.execute(EngineTables.ddl)
+    try Staging.clear(connection)
     if let format = try Meta.text("format", connection), Int64(format) != EngineTables.format {
       throw KizunaError(
         "STORE", sqlstate: "58030", "the database was written by another release (format \(format))",
@@ -49,7 +50,7 @@ struct Migration {
     } else {
       schema = try create(wanted, sqlName: SchemaRegistry.freeName(wanted.name, &taken))
     }
-    try bringIndexes(schema)
+    try TableIndexes(schema, connection).bring()
     return schema
   }
 
@@ -74,7 +75,7 @@ struct Migration {
   }
 
   /// Only the key is constrained: a pull must never fail on anything else.
-  private static func createStatement(
+  static func createStatement(
     _ schema: TableSchema, name: String, hidden: [SchemaRegistry.Column] = []
   ) throws(KizunaError) -> String {
     var parts = schema.columns.map { "\(SQLName.quoted($0.sqlName)) \($0.type.affinity)" }
@@ -210,38 +211,5 @@ struct Migration {
       "tables.\(schema.name).columns.\(schema.columns[index].name): the change from \(from.postgresName) to "
         + "\(to.postgresName) would lose the value \(RowText.shown(value, from))",
       hint: "Keep the old type, or add a column of another name.")
-  }
-
-  // MARK: Indexes
-
-  private func bringIndexes(_ schema: TableSchema) throws(KizunaError) {
-    let prefix = "\(EngineTables.prefix)index_"
-    var wanted: Set<String> = []
-    for list in schema.indexes + schema.unique {
-      let columns = list.compactMap { schema.column($0)?.sqlName }
-      guard columns.count == list.count, !columns.isEmpty else {
-        if schema.learnsColumns { continue }
-        throw KizunaError(
-          "CONFIG_INVALID",
-          "tables.\(schema.name): an index or unique list names an unknown column among (\(list.joined(separator: ", ")))"
-        )
-      }
-      // Quoted, so that no two lists share a name: (a_b) and (a, b).
-      let name = prefix + ([schema.sqlName] + columns).map(SQLName.quoted).joined(separator: ".")
-      wanted.insert(SQLName.folded(name))
-      try connection.execute(
-        "CREATE INDEX IF NOT EXISTS \(SQLName.quoted(name)) ON \(SQLName.quoted(schema.sqlName))"
-          + "(\(columns.map(SQLName.quoted).joined(separator: ",")))")
-    }
-    let statement = try connection.prepare(
-      "SELECT name FROM sqlite_schema WHERE type = 'index' AND tbl_name = ?")
-    statement.bind([.text(schema.sqlName)])
-    var gone: [String] = []
-    while try statement.step() {
-      guard let name = statement.text(0) else { continue }
-      if name.hasPrefix(prefix), !wanted.contains(SQLName.folded(name)) { gone.append(name) }
-    }
-    statement.reset()
-    for name in gone { try connection.execute("DROP INDEX \(SQLName.quoted(name))") }
   }
 }

@@ -148,6 +148,7 @@ final class TableShape {
   /// rowid, then every column; by key.
   let selectByKey: String
   let selectByRow: String
+  let selectAll: String
   let deleteByRow: String
   /// Every column, comma-joined.
   let columnList: String
@@ -164,7 +165,8 @@ final class TableShape {
     let list = (["rowid"] + columns).joined(separator: ",")
     let key = table.key.map { "\(columns[$0]) = ?" }.joined(separator: " AND ")
     selectByKey = "SELECT \(list) FROM \(name) WHERE \(key.isEmpty ? "0" : key)"
-    selectByRow = "SELECT \(list) FROM \(name) WHERE rowid = ?"
+    selectAll = "SELECT \(list) FROM \(name)"
+    selectByRow = "\(selectAll) WHERE rowid = ?"
     deleteByRow = "DELETE FROM \(name) WHERE rowid = ?"
   }
 

@@ -1,0 +1,75 @@
+/// A pull of several pages, or of one large page, that has not closed. Its rows wait in side tables that nobody
+/// reads; this is what the process remembers beside them. It does not outlive the process: a store that is opened
+/// starts over at its durable cursor.
+///
+/// Used by the one run that has its turn, and by the writer jobs that this run waits for: never by two threads at
+/// once.
+final class StagedTransfer: @unchecked Sendable {
+  /// A reset makes another store of this one.
+  let clientId: String
+  let scope: Int
+  /// What the transfer does not carry goes when it closes.
+  let isReplacing: Bool
+  /// Where the next page begins.
+  var pageCursor: String
+  /// One for each table of the catalog.
+  var sides: [SideTable?]
+  /// The highest number of the pages staged so far.
+  var highest: PullSequence?
+  /// A page has come out of order: the number of every key is looked at from then on.
+  var tracksSequences = false
+  var hasTombstones = false
+  var hasConflicts = false
+
+  init(_ identity: Identity, cursor: String, tables: Int) {
+    clientId = identity.clientId
+    scope = identity.scope
+    isReplacing = identity.restartsPull
+    pageCursor = cursor
+    sides = Array(repeating: nil, count: tables)
+  }
+
+  /// A job was undone: what it did to the side tables is looked up anew.
+  func distrustSides() {
+    for side in sides { side?.source = nil }
+  }
+}
+
+/// A table of the same shape as a synced one, under another name.
+final class SideTable {
+  /// The catalog's table whose columns it is known to have.
+  var source: TableSchema?
+  var schema: TableSchema
+  var replace: String
+  /// Whether it has the indexes of the table that it may replace.
+  let isIndexed: Bool
+
+  init(_ table: TableSchema, isIndexed: Bool) {
+    self.isIndexed = isIndexed
+    source = table
+    schema = table.side
+    replace = Self.replace(schema)
+  }
+
+  func follow(_ table: TableSchema) {
+    source = table
+    schema = table.side
+    replace = Self.replace(schema)
+  }
+
+  /// Not an upsert: SQLite would keep a journal for that statement.
+  private static func replace(_ schema: TableSchema) -> String {
+    let columns = schema.columns.map { SQLName.quoted($0.sqlName) }
+    return
+      "INSERT OR REPLACE INTO \(SQLName.quoted(schema.sqlName))(\(columns.joined(separator: ","))) "
+      + "VALUES(\(columns.map { _ in "?" }.joined(separator: ",")))"
+  }
+}
+
+extension TableSchema {
+  fileprivate var side: TableSchema {
+    TableSchema(
+      name: name, sqlName: EngineTables.sideName(sqlName), columns: columns, key: key, bucket: bucket,
+      syncMode: syncMode, conflictMode: conflictMode, learnsColumns: learnsColumns)
+  }
+}
