@@ -253,10 +253,11 @@ def test_staged_pages_of_the_old_scope_are_dropped(world: World) -> None:
     """A transfer that was under way for the old value leaves nothing behind."""
     device = world.device(page_limit=1)
     device.rpc("set_bucket", team_id="kitchen")
-    world.upstream.fail("status", times=1, function="pull", after=2, code=503)
+    world.upstream.fail("status", times=None, function="pull", after=2, code=503)
     device.rpc("resume")
     assert device.refused("pull_once") == "REMOTE"
     device.rpc("pause")
+    world.upstream.clear_faults()
     device.exchange("garden")
     assert device.ids("todos") == ["roses"]
 
@@ -282,8 +283,7 @@ def test_a_provisioned_bucket_refuses_an_unscoped_pull(world: World) -> None:
     device = world.device(tables={"todos": {"columns": TABLES["todos"]["columns"]}})
     device.rpc("resume")
     answer = device.call("pull_once")
-    assert (answer.status, answer.json()["code"]) == (502, "PERMANENT_TRANSPORT")
-    assert "KZL01" in answer.json()["message"]
+    assert (answer.status, answer.json()["code"]) == (502, "KZL01")
 
 
 def test_an_owner_bucket_is_filled_by_the_session(world: World) -> None:
@@ -299,7 +299,7 @@ def test_an_owner_bucket_is_filled_again_after_a_restart(world: World) -> None:
     device = world.device(ANA, "tasks").sync()
     del device.gateway.config["remote"]["access_token"]
     device.restart()
-    assert device.rpc("status")["buckets"] == {"tasks": {"user_id": ANA}}
+    assert device.rpc("status")["buckets"] == {"user_id": ANA}
 
 
 def test_a_value_set_on_an_owner_bucket_holds_until_the_next_open(world: World) -> None:
