@@ -1,11 +1,12 @@
 -- The upload half: a batch of mutations goes in, a verdict on each comes out.
 
 -- MARK: Application rows, under the caller's own rights
--- These belong to the row role, which sees no bookkeeping: the statements are built by push.
+-- These belong to the row role, which sees no bookkeeping: the statements are built by push, with every name qualified.
+-- The path is for the application's own triggers and policies: their functions may rely on the one that REST gives them.
 
 -- The row of a key as the caller may read it, locked if the statement locks; null when there is none.
 create or replace function kizunasync.rows_read(statement text, pk text) returns jsonb
-language plpgsql volatile security definer set search_path = '' as $$
+language plpgsql volatile security definer set search_path = public, extensions, pg_temp as $$
 declare
   image jsonb;
 begin
@@ -16,7 +17,7 @@ end $$;
 
 -- Whether the row has these values; null when the caller can read no such row.
 create or replace function kizunasync.rows_match(statement text, pk text, expected json) returns boolean
-language plpgsql volatile security definer set search_path = '' as $$
+language plpgsql volatile security definer set search_path = public, extensions, pg_temp as $$
 declare
   answer boolean;
 begin
@@ -27,7 +28,7 @@ end $$;
 
 -- Inserts, updates or deletes; answers how many rows it reached.
 create or replace function kizunasync.rows_write(statement text, pk text, columns json, transforms jsonb) returns bigint
-language plpgsql volatile security definer set search_path = '' as $$
+language plpgsql volatile security definer set search_path = public, extensions, pg_temp as $$
 declare
   reached bigint;
 begin
@@ -562,9 +563,11 @@ end $$;
 create or replace function kizunasync.push_clamp(stamp text, skew_ms integer) returns text
 language plpgsql volatile set search_path = '' as $$
 begin
-  return (select least(split_part(stamp, '|', 1) collate "C", latest collate "C")
-    || substr(stamp, strpos(stamp, '|'))
-  from to_char((clock_timestamp() + skew_ms * interval '1 ms') at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') latest);
+  return least(
+      split_part(stamp, '|', 1) collate "C",
+      to_char((clock_timestamp() + skew_ms * interval '1 ms') at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')
+        collate "C")
+    || substr(stamp, strpos(stamp, '|'));
 end $$;
 
 -- Whether a stamp is strictly later than the one stored; any is later than none.
