@@ -2,7 +2,7 @@
 
 -- MARK: Application rows, under the caller's own rights
 -- These belong to the row role, which sees no bookkeeping: the statements are built by push, with every name qualified.
--- The path is for the application's own triggers and policies: their functions may rely on the one that REST gives them.
+-- The path is for the application's triggers and policies: their functions may rely on the one that REST gives them.
 
 -- The row of a key as the caller may read it, locked if the statement locks; null when there is none.
 create or replace function kizunasync.rows_read(statement text, pk text) returns jsonb
