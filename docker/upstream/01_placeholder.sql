@@ -1,3 +1,0 @@
--- one
-select 1;
--- two
