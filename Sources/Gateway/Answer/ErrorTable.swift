@@ -31,10 +31,8 @@ enum ErrorTable {
     }
   }
 
-  /// A cancelled read, and the protocol's faults, are told apart under whatever catalogue code they come.
-  private static func isOwnCode(_ state: String) -> Bool {
-    state == "57014" || state.utf8.starts(with: "KZ".utf8)
-  }
+  /// A cancelled read is told apart under whatever catalogue code it comes.
+  private static func isOwnCode(_ state: String) -> Bool { state == "57014" }
 
   /// Whether the table tells what becomes of a code.
   static func knows(_ code: String) -> Bool {
@@ -56,8 +54,9 @@ enum ErrorTable {
     case "ATTACHMENT_PORTS_MISSING", "ATTACHMENT_ROW_GONE", "ATTACHMENT_OWNER_MISSING": 409
     case "STORE", "ENGINE_UNAVAILABLE": 503
     case "REMOTE", "PERMANENT_TRANSPORT", "TRANSFER", "MALFORMED_PUSH_RESPONSE", "VERDICT_BIJECTION",
-      "UNKNOWN_VERDICT_REASON", "UNKNOWN_BATCH_OFFENDER":
+      "UNKNOWN_VERDICT_REASON", "UNKNOWN_BATCH_OFFENDER", "UNKNOWN_SIGNAL":
       502
+    case "UNKNOWN_OP": 500
     default: nil
     }
   }
