@@ -1,9 +1,8 @@
 """One upstream with its database, and the gateways that sync with it.
 
 A scenario must decide itself when something travels, yet a gateway syncs by itself soon after every write. So
-the gateways here hold no access token while they write: without one nothing is sent and everything is kept.
-`sync`, `push` and `pull` lend them the token for one call, and the upstream refuses, as if it were down, the
-kind of call that this step does not make.
+the upstream here holds a gateway's calls back, as if it were down, unless a step lets them through: `sync`, `push`
+and `pull` do so while they run. What is held back is not recorded and meets no planned fault.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ import threading
 import time
 import urllib.parse
 import uuid
-from typing import Any, Callable, Iterator
+from typing import Any, Callable, Iterable, Iterator
 
 from gateway import Answer, Gateway, executable, read_answer
 from postgres import Database, Postgres
@@ -24,8 +23,7 @@ from rpc import Refusal
 from upstream import Recorded, Upstream
 
 SCHEMA = (pathlib.Path(__file__).resolve().parent / "schema.sql").read_text()
-DEADLINE = 20.0
-HELD_BACK = "TEST0"
+DEADLINE = 10.0
 CURRENT = 1
 
 ANA = "aaaaaaaa-0000-4000-8000-000000000001"
@@ -98,16 +96,27 @@ def kinds(answer: dict[str, Any]) -> list[str]:
     return [each.get("reason", each["verdict"]) for each in answer["verdicts"]]
 
 
+class Gate(Upstream):
+    """The upstream, with a gate for each token in `allowed`: the functions that pass it now."""
+
+    def __init__(self, database: Database):
+        super().__init__(database)
+        self.allowed: dict[str, set[str]] = {}
+
+    def recorded(self, function: str, body: Any, headers: dict[str, str]) -> Recorded:
+        token = headers.get("authorization", "").removeprefix("Bearer ")
+        if function not in self.allowed.get(token, {function}):
+            raise Refusal(503, "TEST0", f"this step makes no {function}")
+        return super().recorded(function, body, headers)
+
+
 class World:
     """A database with the schema of these tests, its upstream, and the gateways made so far."""
 
     def __init__(self, postgres: Postgres, flavour: str = "plain"):
         self.database: Database = postgres.database(SCHEMA, flavour)
-        self.upstream = Upstream(self.database)
-        self.before: Callable[[str, dict], Any] | None = None
-        self.refused: set[str] = set()
+        self.upstream = Gate(self.database)
         self.devices: list[Device] = []
-        self.upstream.before = self._before
 
     def __enter__(self) -> World:
         self.upstream.start()
@@ -118,12 +127,6 @@ class World:
             device.close()
         self.upstream.stop()
         self.database.drop()
-
-    def _before(self, function: str, body: dict) -> None:
-        if function in self.refused:
-            raise Refusal(503, HELD_BACK, f"this step makes no {function}")
-        if self.before:
-            self.before(function, body)
 
     def device(self, user: str, *tables: str, kitchen: int | None = None, **options: Any) -> Device:
         """A started gateway of that user with these tables, in that kitchen; see `Device`."""
@@ -180,6 +183,11 @@ class World:
         self.sql("update kizunasync.tombstones set deleted_at = deleted_at - interval '40 days'")
         return int(self.sql("select kizunasync.reap()")[0][0])
 
+    def prune_ledger(self) -> None:
+        """Lets every record of a verdict reach its age and prunes."""
+        self.sql("update kizunasync.ledger set recorded_at = recorded_at - interval '100 days'")
+        self.sql("select kizunasync.prune()")
+
     # The wire, without a gateway
 
     def rpc(self, user: str, function: str, **body: Any) -> Answer:
@@ -224,20 +232,23 @@ def key_of(table: str) -> str:
 class Device:
     """A gateway process of one user.
 
-    `live=True` gives it its token for good, so that its scheduler runs as it does for users; `kept=True` keeps
-    its database in a file, for tests that restart it. `remote` and `sync` extend those parts of its
-    configuration.
+    `live=True` leaves the gate open, so that its scheduler runs as it does for users; `kept=True` keeps its
+    database in a file, for tests that restart it. `session` says where its token comes from, instead of the configuration itself.
     """
 
     def __init__(self, world: World, user: str, tables: dict[str, dict], live: bool = False,
-                 kept: bool = False, remote: dict | None = None, sync: dict | None = None, **config: Any):
+                 kept: bool = False, session: dict | None = None, sync: dict | None = None,
+                 local_only: list[str] | None = None, **config: Any):
         self.world = world
         self.user = user
         self.token = world.token(user)
-        upstream = {"url": world.upstream.url, "publishable_key": world.upstream.publishable_key}
+        if not live:
+            world.upstream.allowed[self.token] = set()
+        upstream = {"url": world.upstream.url, "publishable_key": world.upstream.publishable_key,
+                    "local_only_columns": local_only or []}
         settings = {
             "tables": tables,
-            "remote": {**upstream, **({"access_token": self.token} if live else {}), **(remote or {})},
+            "remote": {**upstream, **({"access_token": self.token} if session is None else session)},
             "sync": {"poll_interval_s": 3600, **(sync or {})}, **config}
         if not kept:
             settings.setdefault("database", ":memory:")
@@ -331,7 +342,8 @@ class Device:
         return self.read("/sync/v1/overwrites")
 
     def depth(self) -> int:
-        return self.call("outbox_depth")
+        """How many writes wait, those included that are just being tried."""
+        return len(self.outbox())
 
     def cursor(self) -> str:
         return self.call("checkpoint")["cursor"]
@@ -348,39 +360,35 @@ class Device:
     # Steps
 
     def sync(self, expect: str | None = None) -> Any:
-        return self._step("sync", set(), expect)
+        return self._step("sync", {"push", "pull"}, expect)
 
     def push(self, expect: str | None = None) -> Any:
-        return self._step("push_once", {"pull"}, expect)
+        return self._step("push_once", {"push"}, expect)
 
     def pull(self, expect: str | None = None) -> Any:
         """Pulls up to the closing page; one call of the function may bring just a page."""
         while True:
-            answer = self._step("pull_once", {"push"}, expect)
+            answer = self._step("pull_once", {"pull"}, expect)
             if expect or not self.pages() or not self.pages()[-1].get("has_more"):
                 return answer
 
-    def _step(self, function: str, refused: set[str], expect: str | None) -> Any:
-        self.world.refused = refused
-        try:
-            with self.signed_in():
-                return self.call(function, expect)
-        finally:
-            self.world.refused = set()
+    def _step(self, function: str, allowed: set[str], expect: str | None) -> Any:
+        with self.open(allowed):
+            return self.call(function, expect)
 
     @contextlib.contextmanager
-    def signed_in(self, token: str | None = None) -> Iterator[None]:
-        """Holds the token (or another one) within the block."""
-        self.call("set_access_token", token=token or self.token)
+    def open(self, allowed: Iterable[str] = ("push", "pull")) -> Iterator[None]:
+        """Lets these calls through within the block."""
+        self.world.upstream.allowed[self.token] = set(allowed)
         try:
             yield
         finally:
-            self.call("set_access_token", token=None)
+            self.world.upstream.allowed[self.token] = set()
 
     def sync_until(self, condition: Callable[[], Any]) -> None:
         """Syncs, whatever comes of it, until the condition holds."""
         def step() -> bool:
-            with self.signed_in():
+            with self.open():
                 self.request("POST", "/sync/v1/rpc/sync", {})
             return condition()
 
@@ -392,7 +400,7 @@ class Device:
         """The requests of this gateway that the upstream served, the oldest first."""
         return [each for each in self.world.upstream.calls(function)
                 if each.headers.get("authorization") == f"Bearer {self.token}"
-                and each.status is not None and HELD_BACK.encode() not in each.payload]
+                and each.status is not None]
 
     def pages(self) -> list[dict[str, Any]]:
         return [json.loads(each.payload) for each in self.calls("pull")]

@@ -49,7 +49,7 @@ def test_a_write_that_waits_is_told_of_its_refusal(world: World):
 
 @pytest.mark.parametrize("upstream", ["no token", "down", "paused"])
 def test_a_write_that_is_not_judged_in_time_is_accepted(world: World, upstream: str):
-    ana = world.device("ana", "todos") if upstream == "no token" else live(world)
+    ana = world.device("ana", "todos", session={}) if upstream == "no token" else live(world)
     if upstream == "down":
         world.upstream.offline()
     elif upstream == "paused":
@@ -107,30 +107,27 @@ def test_refusals_are_told_in_request_order_after_the_writes(world: World):
 
 @pytest.mark.parametrize("token", ["expired", "missing"])
 def test_without_a_good_token_everything_local_goes_on(world: World, token: str):
-    ana = world.device("ana", "todos")
+    given = {"access_token": world.token("ana", ttl=-60)} if token == "expired" else {}
+    ana = world.device("ana", "todos", session=given)
     ana.todo(1)
-    if token == "expired":
-        ana.token = world.token("ana", ttl=-60)
     for _ in range(6):
-        if token == "expired":
-            assert "PGRST301" in ana.sync(expect="REMOTE")["message"]
-        else:
-            assert "AUTH_SESSION_MISSING" in ana.call("sync", expect="REMOTE")["message"]
+        message = ana.call("sync", expect="REMOTE")["message"]
+        assert ("PGRST301" if token == "expired" else "AUTH_SESSION_MISSING") in message
     ana.todo(2)
     assert ana.keys("todos") == [key(1), key(2)] and ana.depth() == 2 and ana.rejections() == []
     error = ana.status()["last_error"]
     assert error["code"] == "REMOTE", error
     if token == "missing":
         assert world.upstream.requests == []
-    ana.token = world.token("ana")
-    ana.sync()
-    assert ana.depth() == 0 and ana.status()["last_success_at"]
+    ana.call("set_access_token", token=world.token("ana"))
+    ana.call("sync")
+    assert ana.depth() == 0 and ana.status()["consecutive_failures"] == 0
 
 
 def test_a_token_file_that_changes_is_read_again(world: World, tmp_path: pathlib.Path):
     file = tmp_path / "token"
     file.write_text(world.token("ana", ttl=-60) + "\n")
-    ana = world.device("ana", "todos", remote={"access_token_file": str(file)})
+    ana = world.device("ana", "todos", session={"access_token_file": str(file)})
     ana.todo(1)
     assert "PGRST301" in ana.call("sync", expect="REMOTE")["message"]
     file.write_text(world.token("ana") + "\n")
@@ -143,7 +140,7 @@ def signed_up(world: World, tmp_path: pathlib.Path, **session: str) -> Device:
     world.upstream.add_user("ana@example.test", "a secret", ANA)
     (tmp_path / "password").write_text("a secret\n")
     session = session or {"email": "ana@example.test", "password_file": str(tmp_path / "password")}
-    return world.device("ana", "todos", remote={"session": session}, kept=True)
+    return world.device("ana", "todos", session={"session": session}, kept=True)
 
 
 def test_a_session_signs_in_by_password_and_renews_itself(world: World, tmp_path: pathlib.Path):
@@ -296,7 +293,7 @@ def test_a_stop_does_not_wait_for_a_hanging_upstream(world: World, function: str
 def test_local_only_columns_never_travel_and_survive_a_pull(world: World):
     columns = {**TABLES["todos"]["columns"], "draft": "text", "scratch": "integer"}
     ana = world.device("ana", tables={"todos": {**TABLES["todos"], "columns": columns}},
-                       remote={"local_only_columns": ["draft", "scratch"]})
+                       local_only=["draft", "scratch"])
     ana.todo(1, title="one", draft="mine", scratch=1)
     ana.update("todos", key(1), {"title": "two", "scratch": 2})
     ana.sync()
@@ -312,7 +309,7 @@ def test_local_only_columns_never_travel_and_survive_a_pull(world: World):
 def test_an_update_of_local_only_columns_alone_changes_nothing_upstream(world: World):
     columns = {**TABLES["todos"]["columns"], "draft": "text"}
     ana = world.device("ana", tables={"todos": {**TABLES["todos"], "columns": columns}},
-                       remote={"local_only_columns": ["draft"]})
+                       local_only=["draft"])
     ana.todo(1, title="one")
     ana.sync()
     ana.update("todos", key(1), {"draft": "mine"})
