@@ -1,8 +1,8 @@
 """One upstream with its database, and the gateways that sync with it.
 
 A scenario must decide itself when something travels, yet a gateway syncs by itself soon after every write. So
-the upstream here holds a gateway's calls back, as if it were down, unless a step lets them through: `sync`, `push`
-and `pull` do so while they run. What is held back is not recorded and meets no planned fault.
+the upstream here holds a gateway's calls back, as if it were down, unless a step lets them through: `sync`,
+`push` and `pull` do so while they run. What is held back is not recorded and meets no planned fault.
 """
 
 from __future__ import annotations
@@ -233,7 +233,7 @@ class Device:
     """A gateway process of one user.
 
     `live=True` leaves the gate open, so that its scheduler runs as it does for users; `kept=True` keeps its
-    database in a file, for tests that restart it. `session` says where its token comes from, instead of the configuration itself.
+    database in a file, for tests that restart it; `session` says where its token comes from.
     """
 
     def __init__(self, world: World, user: str, tables: dict[str, dict], live: bool = False,
@@ -242,6 +242,7 @@ class Device:
         self.world = world
         self.user = user
         self.token = world.token(user)
+        self.live = live
         if not live:
             world.upstream.allowed[self.token] = set()
         upstream = {"url": world.upstream.url, "publishable_key": world.upstream.publishable_key,
@@ -255,12 +256,15 @@ class Device:
         self.gateway = Gateway(executable(), settings)
 
     def start(self) -> None:
+        """Starts the process; a held back one has then tried to sync by itself, in vain."""
         self.gateway.start()
+        if not self.live:
+            eventually(lambda: self.status()["last_error"], "the first attempt")
 
     def restart(self, kitchen: int | None = None) -> None:
         """Ends the process as the user would and starts it again with the same database."""
         assert self.gateway.stop() == 0, self.gateway.stderr()
-        self.gateway.start()
+        self.start()
         if kitchen is not None:
             self.call("set_bucket", kitchen_id=kitchen)
 
@@ -369,7 +373,7 @@ class Device:
         """Pulls up to the closing page; one call of the function may bring just a page."""
         while True:
             answer = self._step("pull_once", {"pull"}, expect)
-            if expect or not self.pages() or not self.pages()[-1].get("has_more"):
+            if expect or b'"has_more": true' not in self.calls("pull")[-1].payload:
                 return answer
 
     def _step(self, function: str, allowed: set[str], expect: str | None) -> Any:
@@ -403,11 +407,12 @@ class Device:
                 and each.status is not None]
 
     def pages(self) -> list[dict[str, Any]]:
-        return [json.loads(each.payload) for each in self.calls("pull")]
+        """What those pulls of this gateway were answered whose answer arrived."""
+        return [json.loads(each.payload) for each in self.calls("pull") if each.status == 200]
 
     def answers(self) -> list[dict[str, Any]]:
-        """What the pushes of this gateway were answered."""
-        return [json.loads(each.payload) for each in self.calls("push")]
+        """What those pushes of this gateway were answered whose answer arrived."""
+        return [json.loads(each.payload) for each in self.calls("push") if each.status == 200]
 
     def sent(self) -> list[list[dict[str, Any]]]:
         """The mutations of each push."""

@@ -49,7 +49,7 @@ def test_a_write_that_waits_is_told_of_its_refusal(world: World):
 
 @pytest.mark.parametrize("upstream", ["no token", "down", "paused"])
 def test_a_write_that_is_not_judged_in_time_is_accepted(world: World, upstream: str):
-    ana = world.device("ana", "todos", session={}) if upstream == "no token" else live(world)
+    ana = world.device("ana", "todos", live=True, session={}) if upstream == "no token" else live(world)
     if upstream == "down":
         world.upstream.offline()
     elif upstream == "paused":
@@ -57,7 +57,7 @@ def test_a_write_that_is_not_judged_in_time_is_accepted(world: World, upstream: 
     began = time.monotonic()
     answer = ana.insert("todos", {"id": key(1)}, Prefer="wait=1")
     assert answer.status == 202 and answer.json() == [key(1)]
-    assert 0.9 < time.monotonic() - began < 5
+    assert (0 if upstream == "paused" else 0.9) < time.monotonic() - began < 5
     assert ana.depth() == 1 and ana.keys("todos") == [key(1)]
 
 
@@ -108,15 +108,14 @@ def test_refusals_are_told_in_request_order_after_the_writes(world: World):
 @pytest.mark.parametrize("token", ["expired", "missing"])
 def test_without_a_good_token_everything_local_goes_on(world: World, token: str):
     given = {"access_token": world.token("ana", ttl=-60)} if token == "expired" else {}
-    ana = world.device("ana", "todos", session=given)
+    ana = world.device("ana", "todos", live=True, session=given)
     ana.todo(1)
     for _ in range(6):
         message = ana.call("sync", expect="REMOTE")["message"]
         assert ("PGRST301" if token == "expired" else "AUTH_SESSION_MISSING") in message
     ana.todo(2)
     assert ana.keys("todos") == [key(1), key(2)] and ana.depth() == 2 and ana.rejections() == []
-    error = ana.status()["last_error"]
-    assert error["code"] == "REMOTE", error
+    eventually(lambda: ana.status()["last_error"]["code"] == "REMOTE", "the reason shows")
     if token == "missing":
         assert world.upstream.requests == []
     ana.call("set_access_token", token=world.token("ana"))
@@ -127,7 +126,7 @@ def test_without_a_good_token_everything_local_goes_on(world: World, token: str)
 def test_a_token_file_that_changes_is_read_again(world: World, tmp_path: pathlib.Path):
     file = tmp_path / "token"
     file.write_text(world.token("ana", ttl=-60) + "\n")
-    ana = world.device("ana", "todos", session={"access_token_file": str(file)})
+    ana = world.device("ana", "todos", live=True, session={"access_token_file": str(file)})
     ana.todo(1)
     assert "PGRST301" in ana.call("sync", expect="REMOTE")["message"]
     file.write_text(world.token("ana") + "\n")
@@ -140,7 +139,7 @@ def signed_up(world: World, tmp_path: pathlib.Path, **session: str) -> Device:
     world.upstream.add_user("ana@example.test", "a secret", ANA)
     (tmp_path / "password").write_text("a secret\n")
     session = session or {"email": "ana@example.test", "password_file": str(tmp_path / "password")}
-    return world.device("ana", "todos", session={"session": session}, kept=True)
+    return world.device("ana", "todos", live=True, session={"session": session}, kept=True)
 
 
 def test_a_session_signs_in_by_password_and_renews_itself(world: World, tmp_path: pathlib.Path):

@@ -23,7 +23,7 @@ def test_s_41_nothing_shows_before_the_closing_page(world: World):
         world.todo(number)
     ana = world.device("ana", "todos", sync={"page_limit": 2})
     seen: list = []
-    world.upstream.before = lambda function, body: seen.append((body["cursor"], ana.keys("todos"), ana.cursor()))
+    world.upstream.before = lambda _, body: seen.append((body["cursor"], ana.keys("todos"), ana.cursor()))
     ana.pull()
     assert [(each["cursor"], each["has_more"]) for each in ana.pages()] == [("0:2", True), ("3", False)]
     assert [each.body["limit"] for each in ana.calls("pull")] == [2, 2]

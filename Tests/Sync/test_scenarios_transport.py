@@ -50,10 +50,10 @@ def test_s_82_a_failure_still_lets_the_pull_run(world: World):
 
 
 @pytest.mark.parametrize(("kind", "args"), [
-    ("drop_before", {}), ("drop_before", {"reset": True}), ("status", {"code": 500}),
-    ("status", {"code": 504}),
+    ("drop_before", {}), ("drop_before", {"reset": True}), ("status", {"code": 500}), ("status", {"code": 504}),
     ("error", {"code": "42501", "status": 403}), ("error", {"code": "40P01", "status": 500}),
-    ("error", {"code": "57014", "status": 500}), ("error", {"code": "P0002"}), ("expired", {}), ("redirect", {}),
+    ("error", {"code": "57014", "status": 500}), ("error", {"code": "P0002"}), ("error", {"code": "TEAPOT"}),
+    ("expired", {}), ("redirect", {}),
 ])
 def test_s_83_what_may_pass_is_tried_for_ever(world: World, kind: str, args: dict):
     ana = world.device("ana", "todos")
