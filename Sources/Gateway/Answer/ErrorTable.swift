@@ -31,7 +31,6 @@ enum ErrorTable {
     }
   }
 
-  /// A read that was cancelled here, and not a statement that the upstream cancelled.
   private static func isCancelledRead(_ error: KizunaError) -> Bool {
     error.code == "STORE" && error.sqlstate == "57014"
   }
