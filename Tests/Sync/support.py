@@ -96,6 +96,11 @@ def kinds(answer: dict[str, Any]) -> list[str]:
     return [each.get("reason", each["verdict"]) for each in answer["verdicts"]]
 
 
+def more(pulls: list[Recorded]) -> bool:
+    """Whether the last of these pulls was answered with a page that is not the closing one."""
+    return bool(pulls) and pulls[-1].status == 200 and json.loads(pulls[-1].payload)["has_more"]
+
+
 class Gate(Upstream):
     """The upstream, with a gate for each token in `allowed`: the functions that pass it now."""
 
@@ -373,7 +378,7 @@ class Device:
         """Pulls up to the closing page; one call of the function may bring just a page."""
         while True:
             answer = self._step("pull_once", {"pull"}, expect)
-            if expect or b'"has_more": true' not in self.calls("pull")[-1].payload:
+            if expect or not more(self.calls("pull")):
                 return answer
 
     def _step(self, function: str, allowed: set[str], expect: str | None) -> Any:

@@ -50,7 +50,8 @@ def test_s_82_a_failure_still_lets_the_pull_run(world: World):
 
 
 @pytest.mark.parametrize(("kind", "args"), [
-    ("drop_before", {}), ("drop_before", {"reset": True}), ("status", {"code": 500}), ("status", {"code": 504}),
+    ("drop_before", {}), ("drop_before", {"reset": True}), ("status", {"code": 500}),
+    ("status", {"code": 504}),
     ("error", {"code": "42501", "status": 403}), ("error", {"code": "40P01", "status": 500}),
     ("error", {"code": "57014", "status": 500}), ("error", {"code": "P0002"}), ("error", {"code": "TEAPOT"}),
     ("expired", {}), ("redirect", {}),
