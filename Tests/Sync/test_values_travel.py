@@ -27,6 +27,7 @@ VALUES: dict[str, list[Any]] = {
     "nested": [[[1, 2], [3, 4]]], "times": [["2024-02-29T12:00:00+00:00"]], "jsons": [[{"a": 1}, [2], "t"]],
     "extra": ["[\"2024-01-01 00:00:00\",\"2024-02-01 00:00:00\")", "empty"],
 }
+CASES = [(column, value) for column, values in VALUES.items() for value in values]
 # What only a server may say: a device must show it as PostgREST would, and never stumble over it.
 FOREIGN = [("num", "NaN"), ("num", "Infinity"), ("d", "Infinity"), ("f", "NaN"), ("at", "infinity"),
            ("at", "0044-03-15 00:00:00+00 BC"), ("day", "-infinity"), ("day", "0044-03-15 BC"),
@@ -38,9 +39,6 @@ def add(world: World, number: int, column: str, value: Any) -> None:
     record = f"jsonb_populate_record(null::kinds, jsonb_build_object('{column}', %s::jsonb))"
     world.sql(f"insert into kinds (id, user_id, {column}) select %s, %s, ({record}).{column}",
               key(number), ANA, json.dumps(value))
-
-
-CASES = [(column, value) for column, values in VALUES.items() for value in values]
 
 
 def test_what_a_device_writes_is_what_the_server_has_and_what_others_read(world: World):
