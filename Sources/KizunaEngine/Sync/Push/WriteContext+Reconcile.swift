@@ -132,9 +132,10 @@ extension WriteContext {
       base.values = known + [SQLValue](repeating: .null, count: learnt.columns.count - known.count)
     }
     table = learnt
-    // A row that a pull has taken away, since it belongs to another bucket value, does not come back by a verdict on
-    // it: nothing would ever take it away again.
-    if try isShadowed(table, entry.pk), try isOutOfScope(values, table) {
+    // A row of another bucket value that no pull has brought, or that one has taken away, does not come by a verdict
+    // on it: nothing would ever take it away again.
+    let isShadowed = try isShadowed(table, entry.pk)
+    if isShadowed || base.values == nil, try isOutOfScope(values, table) {
       base.values = nil
       return
     }
