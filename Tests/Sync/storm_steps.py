@@ -15,7 +15,7 @@ from storm_world import EVERY_TEAM, KEYS, TABLES, TEAMED, TEAMS, Effect, Failure
 WORDS = ("tin", "oak", "sea", "fog")
 # What the upstream or the network may do to a run. Anything else is a finding.
 RUN_STATUS = (204, 502)
-RUN_CODES = ("REMOTE", "PERMANENT_TRANSPORT", "23514", "KZP02")
+RUN_CODES = ("REMOTE", "PERMANENT_TRANSPORT", "JSON")
 
 Step = Callable[[Storm, Member], str]
 STEPS: list[tuple[int, Step]] = []

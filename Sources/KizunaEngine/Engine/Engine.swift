@@ -90,6 +90,8 @@ package final class Engine: Sendable {
       connection: connection, configuration: configuration, catalog: catalog, identity: identity,
       shared: shared, events: events, commits: commits, verdicts: verdicts)
     try context.refillOwnerScope()
+    let scope = context.identity.scope
+    session.with { $0.scope = scope }
     shared.publish(catalog: catalog, identity: context.identity)
     writer = Writer(context: context)
     keeper.start()

@@ -107,9 +107,14 @@ extension WriteContext {
     case .applied(let row?): try adopt(row, entry, &base, &table)
     case .applied(nil):
       var overlay = Overlay(table: table, key: try keyValues(entry.pk, table), values: base.values)
+      // What a pull has taken away is upstream again or still, but here only its own row brings it back: these
+      // columns are not the whole of it. An insert is, unless it is for another bucket value.
+      let isShadowed = try isShadowed(table, entry.pk)
+      overlay.isShadowed = isShadowed && entry.mutation.op == .update
       overlay.lay(entry.mutation)
+      if isShadowed, let values = overlay.values, try isOutOfScope(values, table) { break }
       base.values = overlay.values
-      if entry.mutation.op != .delete { try setShadow(false, table, entry.pk) }
+      if overlay.values != nil { try setShadow(false, table, entry.pk) }
     case .refused(_, let row?): try adopt(row, entry, &base, &table)
     case .refused(let reason, nil):
       // A refused delete brings the row back, unless the row is known to be gone.
@@ -127,30 +132,15 @@ extension WriteContext {
       base.values = known + [SQLValue](repeating: .null, count: learnt.columns.count - known.count)
     }
     table = learnt
-    // A row that a pull has taken away, since it belongs to another bucket value, does not come back by a verdict on
-    // it: nothing would ever take it away again.
-    if try isShadowed(table, entry.pk), try isOutOfScope(row, table) {
+    // A row of another bucket value that no pull has brought, or that one has taken away, does not come by a verdict
+    // on it: nothing would ever take it away again.
+    let isShadowed = try isShadowed(table, entry.pk)
+    if isShadowed || base.values == nil, try isOutOfScope(values, table) {
       base.values = nil
       return
     }
     base.values = keepingLocal(values, from: base.values, table)
     try setShadow(false, table, entry.pk)
-  }
-
-  /// Whether the row's bucket column holds another value than the one that this store keeps for the table.
-  private func isOutOfScope(_ row: JSONValue, _ table: TableSchema) throws(KizunaError) -> Bool {
-    guard let column = table.bucket.columnName,
-      case .text(let kept)? = try connection.value(
-        "SELECT value FROM _kizunasync_buckets WHERE \"table\" = ? AND key = ?", .text(table.name),
-        .text(column))
-    else { return false }
-    let value: String
-    switch row[column] {
-    case .string(let text)?, .number(let text)?: value = text
-    case .bool(let flag)?: value = flag ? "true" : "false"
-    default: return true
-    }
-    return !RowKey.canonical(value).sameBytes(as: RowKey.canonical(kept))
   }
 
   private func saveOrDropBase(

@@ -82,7 +82,7 @@ extension WriteContext {
       base.values = nil
       try setShadow(true, table, pk)
     case .omitted:
-      guard base.values != nil else { break }
+      if base.values == nil, try !isForAnotherScope(id, pk, table) { break }
       base.values = nil
       try setShadow(true, table, pk)
     }
@@ -154,6 +154,36 @@ extension WriteContext {
     let image = base.values.map { StoredRow(rowid: 0, values: $0).image(table) }
     try connection.run(
       "UPDATE _kizunasync_base SET row = ? WHERE id = ?", Self.optional(image), .integer(base.id))
+  }
+
+  // MARK: Scopes
+
+  /// Whether the row's bucket column holds another value than the one that this store keeps for the table.
+  func isOutOfScope(_ values: [SQLValue], _ table: TableSchema) throws(KizunaError) -> Bool {
+    guard let column = table.bucket.columnName, let index = table.index(of: column),
+      case .text(let kept)? = try connection.value(
+        "SELECT value FROM _kizunasync_buckets WHERE \"table\" = ? AND key = ?", .text(table.name),
+        .text(column))
+    else { return false }
+    switch (table.columns[index].type, values[index]) {
+    case (.learnt, .integer(let number)): return !String(number).sameBytes(as: kept)
+    case (.learnt, .text(let text)): return !RowKey.canonical(text).sameBytes(as: RowKey.canonical(kept))
+    case (let type, let value):
+      return (try? type.stored(literal: kept, zone: .utc)).map { $0 != value } ?? false
+    }
+  }
+
+  /// Whether a row that is only here was written for another bucket value than the one that a complete transfer has
+  /// just brought. It travels like every queued write, but it is not of this scope, and no later pull would say so.
+  private func isForAnotherScope(
+    _ base: Int64, _ pk: String, _ table: TableSchema
+  ) throws(KizunaError) -> Bool {
+    var overlay = Overlay(table: table, key: try keyValues(pk, table), values: nil)
+    for mutation in try pending(on: base) { overlay.lay(mutation) }
+    guard let values = overlay.values, let column = table.bucket.columnName,
+      let index = table.index(of: column), !values[index].isNull
+    else { return false }
+    return try isOutOfScope(values, table)
   }
 
   // MARK: Visible rows
