@@ -22,11 +22,8 @@ enum UpstreamSession {
   }
 
   private static func begin(_ file: TokenFile, _ engine: Engine) {
-    do throws(RemoteFault) {
-      if let token = try file.token(refused: nil) { take(token, engine) }
-    } catch {
-      Log.warn("no access token: \(error.message)")
-    }
+    // What keeps a file from being read is told by the first run, and by each that it fails.
+    if let token = try? file.token(refused: nil) { take(token, engine) }
     engine.setTokenSource(file)
   }
 

@@ -1,11 +1,12 @@
 -- The upload half: a batch of mutations goes in, a verdict on each comes out.
 
 -- MARK: Application rows, under the caller's own rights
--- These belong to the row role, which sees no bookkeeping: the statements are built by push.
+-- These belong to the row role, which sees no bookkeeping: the statements are built by push, with every name qualified.
+-- The path is for the application's triggers and policies: their functions may rely on the one that REST gives them.
 
--- Locks the row of a key if the caller may see and update it; null otherwise. The image is the row once it is locked.
-create or replace function kizunasync.rows_lock(statement text, pk text) returns jsonb
-language plpgsql volatile security definer set search_path = '' as $$
+-- The row of a key as the caller may read it, locked if the statement locks; null when there is none.
+create or replace function kizunasync.rows_read(statement text, pk text) returns jsonb
+language plpgsql volatile security definer set search_path = public, extensions, pg_temp as $$
 declare
   image jsonb;
 begin
@@ -16,7 +17,7 @@ end $$;
 
 -- Whether the row has these values; null when the caller can read no such row.
 create or replace function kizunasync.rows_match(statement text, pk text, expected json) returns boolean
-language plpgsql volatile security definer set search_path = '' as $$
+language plpgsql volatile security definer set search_path = public, extensions, pg_temp as $$
 declare
   answer boolean;
 begin
@@ -27,7 +28,7 @@ end $$;
 
 -- Inserts, updates or deletes; answers how many rows it reached.
 create or replace function kizunasync.rows_write(statement text, pk text, columns json, transforms jsonb) returns bigint
-language plpgsql volatile security definer set search_path = '' as $$
+language plpgsql volatile security definer set search_path = public, extensions, pg_temp as $$
 declare
   reached bigint;
 begin
@@ -134,6 +135,7 @@ declare
   name text := format('%I.%I', wanted.schema_name, wanted.table_name);
   columns jsonb;
   condition text;
+  image text := kizunasync.row_expression(kizunasync.readable_columns(relation, caller));
   readable_key boolean;
   updatable boolean;
 begin
@@ -166,13 +168,12 @@ begin
     'condition', condition,
     'delete', readable_key and has_table_privilege(caller, relation, 'delete')
       and has_table_privilege('kizunasync_rows', relation, 'delete'),
-    'render', kizunasync.render_statement(wanted, caller),
+    -- A row whose key the caller cannot read is no row to it.
+    'read', case when readable_key then format('select %s from %s t where %s', image, name, condition) end,
     -- Without the right to read the key or to update anything there is no row that the caller could lock.
     'lock', case when readable_key and updatable then format(
       'select %s from %s t where %s for no key update of t',
-      case when wanted.conflict_journal
-        then kizunasync.row_expression(kizunasync.readable_columns(relation, caller)) else '''{}''::jsonb' end,
-      name, condition) end);
+      case when wanted.conflict_journal then image else '''{}''::jsonb' end, name, condition) end);
 end $$;
 
 -- MARK: Shape
@@ -344,6 +345,13 @@ end $$;
 
 -- MARK: Steps of one mutation
 
+-- A row as it stands now and as the caller may see it; null when it may not.
+create or replace function kizunasync.push_image(target jsonb, pk text) returns jsonb
+language plpgsql volatile set search_path = '' as $$
+begin
+  return case when target ->> 'read' is not null then kizunasync.rows_read(target ->> 'read', pk) end;
+end $$;
+
 -- How the latest change of a row forbids another: it was removed, by this transaction or by a committed one. Null when
 -- it was not. A value that a row moved away from leaves a tombstone too, but below the write that moved it.
 create or replace function kizunasync.push_removal(wanted_table text, wanted_pk text, caller text) returns text
@@ -408,16 +416,20 @@ begin
 end $$;
 
 -- SQL that compares the columns of a row `t` with expected values in `x`, and the record that x is.
-create or replace function kizunasync.push_comparison(target jsonb, names text[], out condition text, out record_source text)
-language sql immutable set search_path = '' as $$
+create or replace function kizunasync.push_comparison(
+  target jsonb, names text[], out condition text, out record_source text
+)
+language plpgsql immutable set search_path = '' as $$
+begin
   select
     string_agg(
       format(
         case when (target -> 'columns' -> c ->> 'equality')::boolean then 't.%1$I is not distinct from x.%1$I'
           else 'coalesce(to_jsonb(t.%1$I), ''null'') = coalesce(to_jsonb(x.%1$I), ''null'')' end, c), ' and '),
     format('json_to_record($2) as x(%s)', string_agg(format('%I %s', c, target -> 'columns' -> c ->> 'type'), ', '))
-  from unnest(names) c
-$$;
+  into condition, record_source
+  from unnest(names) c;
+end $$;
 
 -- Whether the row that the caller reads has the expected values; null when there is none, false for a column that the
 -- caller cannot read. A value that its type refuses raises.
@@ -497,21 +509,23 @@ end $$;
 
 -- Whether every transform fits the type of its column.
 create or replace function kizunasync.push_transforms_fit(target jsonb, transforms jsonb) returns boolean
-language sql immutable set search_path = '' as $$
-  select coalesce(bool_and(
+language plpgsql immutable set search_path = '' as $$
+begin
+  return (select coalesce(bool_and(
     case
       when value ->> 'op' <> 'increment' then target -> 'columns' -> key ->> 'base' = 'text[]'
       when target -> 'columns' -> key ->> 'base' = 'numeric' then true
       else target -> 'columns' -> key ->> 'base' in ('smallint', 'integer', 'bigint')
         and trunc((value ->> 'by')::numeric) = (value ->> 'by')::numeric
     end), true)
-  from jsonb_each(transforms)
-$$;
+  from jsonb_each(transforms));
+end $$;
 
 -- SQL that writes these columns of $2 and these transforms of $3 into the row of $1.
 create or replace function kizunasync.push_update_statement(target jsonb, mask text[], transforms jsonb) returns text
-language sql immutable set search_path = '' as $$
-  select format('update %s t set %s%s where %s',
+language plpgsql immutable set search_path = '' as $$
+begin
+  return format('update %s t set %s%s where %s',
     target ->> 'name',
     concat_ws(', ',
       (select string_agg(format('%1$I = x.%1$I', c), ', ') from unnest(mask) c),
@@ -525,13 +539,14 @@ language sql immutable set search_path = '' as $$
     (select format(' from json_to_record($2) as x(%s)',
         string_agg(format('%I %s', c, target -> 'columns' -> c ->> 'type'), ', '))
       from unnest(mask) c having count(*) > 0),
-    target ->> 'condition')
-$$;
+    target ->> 'condition');
+end $$;
 
 -- SQL that inserts the row of key $1 with these columns of $2.
 create or replace function kizunasync.push_insert_statement(target jsonb, mask text[]) returns text
-language sql immutable set search_path = '' as $$
-  select format('insert into %s (%s) select %s%s',
+language plpgsql immutable set search_path = '' as $$
+begin
+  return format('insert into %s (%s) select %s%s',
     target ->> 'name',
     (select string_agg(format('%I', c), ', ' order by place)
       from (select * from jsonb_array_elements_text(target -> 'keys') with ordinality
@@ -541,27 +556,31 @@ language sql immutable set search_path = '' as $$
       (select string_agg(format('x.%I', c), ', ' order by place) from unnest(mask) with ordinality as m(c, place))),
     (select format(' from json_to_record($2) as x(%s)',
         string_agg(format('%I %s', c, target -> 'columns' -> c ->> 'type'), ', '))
-      from unnest(mask) c having count(*) > 0))
-$$;
+      from unnest(mask) c having count(*) > 0));
+end $$;
 
 -- A stamp whose instant runs no further ahead of the server than is tolerated.
 create or replace function kizunasync.push_clamp(stamp text, skew_ms integer) returns text
-language sql volatile set search_path = '' as $$
-  select least(split_part(stamp, '|', 1) collate "C", latest collate "C")
-    || substr(stamp, strpos(stamp, '|'))
-  from to_char((clock_timestamp() + skew_ms * interval '1 ms') at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') latest
-$$;
+language plpgsql volatile set search_path = '' as $$
+begin
+  return least(
+      split_part(stamp, '|', 1) collate "C",
+      to_char((clock_timestamp() + skew_ms * interval '1 ms') at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')
+        collate "C")
+    || substr(stamp, strpos(stamp, '|'));
+end $$;
 
 -- Whether a stamp is strictly later than the one stored; any is later than none.
 create or replace function kizunasync.push_is_later(stamp text, stored text) returns boolean
-language sql immutable set search_path = '' as $$
-  select stored is null or (
+language plpgsql immutable set search_path = '' as $$
+begin
+  return stored is null or (
       split_part(stamp, '|', 1) collate "C", split_part(stamp, '|', 2)::numeric,
       regexp_replace(stamp, '^[^|]*[|][^|]*[|]', '') collate "C")
     > (
       split_part(stored, '|', 1) collate "C", split_part(stored, '|', 2)::numeric,
-      regexp_replace(stored, '^[^|]*[|][^|]*[|]', '') collate "C")
-$$;
+      regexp_replace(stored, '^[^|]*[|][^|]*[|]', '') collate "C");
+end $$;
 
 -- Notes the values that an assignment replaced. What was null, or reads the same afterwards, was not overwritten.
 create or replace function kizunasync.push_journal(
@@ -572,7 +591,7 @@ declare
   after jsonb;
   change bigint;
 begin
-  select r.image into after from kizunasync.render_rows(target ->> 'render', array[wanted_pk]) r;
+  after := kizunasync.push_image(target, wanted_pk);
   select max(p.ord) into change from kizunasync.pending_changes p
   where p.xid = pg_current_xact_id() and p.table_name = target ->> 'table' and p.pk = wanted_pk and p.kind = 'w';
   insert into kizunasync.overwrites (
@@ -593,7 +612,7 @@ language plpgsql volatile set search_path = '' as $$
 declare
   compares boolean := (target ->> 'hlc')::boolean and cardinality(mask) > 0;
   winners text[] := mask;
-  fits boolean := kizunasync.push_transforms_fit(target, transforms);
+  fits boolean := transforms = '{}' or kizunasync.push_transforms_fit(target, transforms);
   stamp text;
   stored jsonb;
 begin
@@ -643,14 +662,15 @@ end $$;
 
 -- A verdict as it is sent. A rejection always shows a row or null, an application shows a row or nothing.
 create or replace function kizunasync.push_verdict(mutation_id text, reason text, server_row jsonb) returns json
-language sql immutable set search_path = '' as $$
-  select case
+language plpgsql immutable set search_path = '' as $$
+begin
+  return case
     when reason is not null then json_build_object(
       'mutation_id', mutation_id, 'verdict', 'rejected', 'reason', reason, 'server_row', server_row)
     when server_row is not null then json_build_object(
       'mutation_id', mutation_id, 'verdict', 'applied', 'server_row', server_row)
-    else json_build_object('mutation_id', mutation_id, 'verdict', 'applied') end
-$$;
+    else json_build_object('mutation_id', mutation_id, 'verdict', 'applied') end;
+end $$;
 
 -- The verdict on a mutation that was decided before: its user hears it again with the row as it stands, others learn
 -- nothing.
@@ -659,21 +679,19 @@ create or replace function kizunasync.push_replay(
 ) returns json
 language plpgsql volatile set search_path = '' as $$
 declare
-  statement text;
+  target jsonb;
   image jsonb;
 begin
   if told.user_id is distinct from caller then
     return kizunasync.push_verdict(mutation_id, 'RLS_DENIED', null);
   end if;
   if (told.verdict ->> 'has_row')::boolean then
-    statement := targets -> told.table_name ->> 'render';
-    if statement is null then
-      select kizunasync.push_target(r, caller_role) ->> 'render' into statement
+    target := targets -> told.table_name;
+    if target is null then
+      select kizunasync.push_target(r, caller_role) into target
       from kizunasync.registered_tables r where r.table_name = told.table_name;
     end if;
-    if statement is not null then
-      select r.image into image from kizunasync.render_rows(statement, array[told.pk]) r;
-    end if;
+    image := kizunasync.push_image(target, told.pk);
   end if;
   return kizunasync.push_verdict(
     mutation_id, case when told.verdict ->> 'verdict' = 'rejected' then told.verdict ->> 'reason' end, image);
@@ -710,7 +728,7 @@ begin
   loop
     attempt := attempt + 1;
     if m.op <> 'delete' and target ->> 'lock' is not null then
-      before := kizunasync.rows_lock(target ->> 'lock', m.pk);
+      before := kizunasync.rows_read(target ->> 'lock', m.pk);
     end if;
     -- Only now: whoever removed the row while the lock was awaited has committed.
     reason := kizunasync.push_removal(m.table, m.pk, caller);
@@ -807,7 +825,7 @@ begin
   end loop;
   decision := kizunasync.push_attempt(mutation, target, caller, skew_ms);
   if (decision.reason is not null and not decision.hide) or (decision.reason is null and decision.transformed) then
-    select r.image into image from kizunasync.render_rows(target ->> 'render', array[wanted_pk]) r;
+    image := kizunasync.push_image(target, wanted_pk);
   end if;
   update kizunasync.ledger l
   set verdict = case

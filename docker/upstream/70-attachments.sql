@@ -102,8 +102,7 @@ begin
   end if;
   perform kizunasync.enter();
   return exists (
-    select from kizunasync.render_rows(target ->> 'render', array[row_key]) r, jsonb_each_text(r.image) c
-    where c.value = kept.object_path);
+    select from jsonb_each_text(kizunasync.push_image(target, row_key)) c where c.value = kept.object_path);
 end $$;
 
 create or replace function kizunasync.attachment_metadata(p_bucket_id text, p_object_path text) returns json

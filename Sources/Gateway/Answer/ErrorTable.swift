@@ -5,7 +5,7 @@ enum ErrorTable {
   /// The code that the caller sees. A fault of the store, the network or the configuration keeps its catalogue
   /// code, whatever finer code it carries; any other error is known to HTTP clients by its finer code.
   static func code(of error: KizunaError) -> String {
-    if let state = error.sqlstate, !keepsCatalogueCode(error.code) || isOwnCode(state) { return state }
+    if let state = error.sqlstate, !keepsCatalogueCode(error.code) || isCancelledRead(error) { return state }
     switch error.code {
     case "UNKNOWN_TABLE": return "PGRST205"
     case "UNKNOWN_COLUMN": return "42703"
@@ -31,8 +31,9 @@ enum ErrorTable {
     }
   }
 
-  /// A cancelled read is told apart under whatever catalogue code it comes.
-  private static func isOwnCode(_ state: String) -> Bool { state == "57014" }
+  private static func isCancelledRead(_ error: KizunaError) -> Bool {
+    error.code == "STORE" && error.sqlstate == "57014"
+  }
 
   /// Whether the table tells what becomes of a code.
   static func knows(_ code: String) -> Bool {

@@ -102,33 +102,30 @@ SAMPLES = {"text": "'tasks'", "text[]": "array['id']", "json": "'{}'", "jsonb": 
 
 @FLAVOURS
 def test_helpers_work_only_inside_pull_and_push(world: World):
-    """Whoever holds EXECUTE on a helper, its rows stay shut without the flag of a running call."""
+    """Whoever holds EXECUTE on a helper, rows stay shut without the flag of a running call."""
     world.tasks()
     world.put("tasks", id=1, title="secret")
     helpers = world.sql(
         "select proname, array(select format_type(t, null) from unnest(proargtypes) t) from pg_proc"
-        " where pronamespace = 'kizunasync'::regnamespace and proowner = 'kizunasync_rows'::regrole and"
-        " prosecdef"
-        " and prorettype <> 'trigger'::regtype")
+        " where pronamespace = 'kizunasync'::regnamespace and proowner = 'kizunasync_rows'::regrole"
+        " and prosecdef and prorettype <> 'trigger'::regtype")
     assert helpers
-    superuser = world.database.postgres.superuser
-    with world.database.connect(superuser) as connection, connection.cursor() as cursor:
+    session = world.open(world.database.postgres.superuser)
+
+    def refuse_each() -> None:
         for name, types in helpers:
             given = ", ".join(SAMPLES.get(kind, f"null::{kind}") + f"::{kind}" for kind in types)
-            with pytest.raises(Exception) as refused:
-                cursor.execute(f"select kizunasync.{name}({given})")
-            assert refused.value.pgcode == "42501", (name, refused.value)
+            assert refused_code(lambda: session.sql(f"select kizunasync.{name}({given})")) == "42501", name
+            session.rollback()
 
-
-@FLAVOURS
-def test_the_flag_of_a_call_does_not_outlive_it(world: World):
-    world.tasks()
-    world.put("tasks", id=1)
-    anna = world.caller()
-    anna.pull(entry("tasks"))
+    refuse_each()
+    anna = world.caller().on(session)
+    assert keys(anna.pull(entry("tasks"))) == ["1"]
     anna.push(insert("tasks", "2"))
-    after = anna.sql("select name, coalesce(setting, '') from pg_settings where name like 'kizunasync.%'")
-    assert all(value in ("", "off") for _, value in after)
+    refuse_each()
+    session.one("select pg_current_xact_id()")
+    session.commit()
+    refuse_each()
 
 
 @FLAVOURS
