@@ -7,6 +7,7 @@ digit.
 
 from __future__ import annotations
 
+import itertools
 import json
 import threading
 import time
@@ -367,6 +368,7 @@ class World:
         self.database, self.flavour = database, flavour
         self.texts: dict[tuple[str, tuple[str, ...]], str] = {}
         self.sessions: list[Session] = []
+        self.numbers = itertools.count(1)
         self.admin = database.connect()
         self.session = self.open("authenticator")
 
@@ -446,6 +448,12 @@ class World:
               grants: str = "select, insert, update, delete", **registration: Any) -> None:
         self.create(name, columns, policy=policy, check=check, grants=grants)
         self.register(name, **registration)
+
+    def next_table(self, columns: str, **registration: Any) -> str:
+        """A registered table under a name that no other test has; answers the name."""
+        name = f"things_{next(self.numbers)}"
+        self.table(name, columns, **registration)
+        return name
 
     def tasks(self, **fields: Any) -> None:
         self.table("tasks", **fields)
