@@ -109,7 +109,7 @@ $$;
 create or replace function kizunasync.row_expression(columns text[]) returns text
 language sql immutable set search_path = '' as $$
   select case when cardinality(columns) = 0 then '''{}''::jsonb'
-    else format('to_jsonb((select x from (select %s) x))',
+    else format('(select to_jsonb(x.*) from (select %s) x)',
       (select string_agg(format('t.%I', c), ', ' order by n) from unnest(columns) with ordinality as k(c, n))) end
 $$;
 

@@ -48,7 +48,9 @@ struct TableIndexes {
           "tables.\(schema.name): an index or unique list names an unknown column among (\(list.joined(separator: ", ")))"
         )
       }
-      if !lists.contains(where: { $0.elementsEqual(columns) { $0.sameBytes(as: $1) } }) { lists.append(columns) }
+      if !lists.contains(where: { $0.elementsEqual(columns) { $0.sameBytes(as: $1) } }) {
+        lists.append(columns)
+      }
     }
     return lists
   }

@@ -159,8 +159,10 @@ extension WriteContext {
       if let staged { try connection.run(shape(of: side.schema).deleteByRow, .integer(staged.rowid)) }
     }
     let columns = table.columns.map { SQLName.quoted($0.sqlName) }
-    let changing = table.columns.enumerated().filter { !table.isKey($0.offset) && !isOfThisDevice($0.element) }
-      .map { columns[$0.offset] }
+    let changing = table.columns.enumerated().filter {
+      !table.isKey($0.offset) && !isOfThisDevice($0.element)
+    }
+    .map { columns[$0.offset] }
     var sql = "INSERT INTO \(names.own)(\(columns.joined(separator: ","))) "
     sql += "SELECT \(columns.joined(separator: ",")) FROM \(names.side) WHERE true "
     sql += "ON CONFLICT(\(key.joined(separator: ","))) DO "
