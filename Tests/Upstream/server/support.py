@@ -465,9 +465,8 @@ class World:
         self.sql(f"insert into public.{quoted(table)} ({names}) values ({marks})", tuple(columns.values()))
 
     def row(self, table: str, key: Any, column: str = "id") -> Json:
-        found = self.sql(f"select to_jsonb(t)::text from public.{quoted(table)} t where"
-                         f" {quoted(column)}::text = %s",
-                         (str(key),))
+        found = self.sql(f"select to_jsonb(whole.*)::text from public.{quoted(table)} whole"
+                         f" where {quoted(column)}::text = %s", (str(key),))
         return decode(found[0][0]) if found else None
 
     def high(self) -> int:
@@ -488,8 +487,7 @@ class World:
 
     def await_blocked(self, session: Session) -> None:
         """Returns once the session waits for a lock."""
-        until(lambda: self.sql("select 1 from pg_stat_activity where pid = %s and wait_event_type = 'Lock'",
-                               (session.pid,)))
+        until(lambda: self.sql("select 1 from pg_locks where pid = %s and not granted", (session.pid,)))
 
     def counts(self) -> dict[str, int]:
         """How many records each store of the server half holds, the ledger and grants apart."""
