@@ -208,7 +208,7 @@ def test_a_row_pushed_to_a_registered_table_twice_has_one_entry_each(world: Worl
 
 
 def dumped(world: World) -> str:
-    command = [harness._binary("pg_dump"), "--schema-only",
+    command = [harness.binary("pg_dump"), "--schema-only",
                world.database.dsn(world.database.postgres.superuser)]
     text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     return "\n".join(line for line in text.splitlines() if not line.startswith(("--", "\\")))
