@@ -192,6 +192,12 @@ struct PullRun {
     _ page: PullPage, _ request: PullRequest, _ transfer: StagedTransfer
   ) throws(KizunaError) -> Bool {
     do throws(KizunaError) {
+      for index in transfer.sides.indices {
+        while try engine.writer.perform({ context throws(KizunaError) -> Bool in
+          guard context.accepts(request) else { return false }
+          return try context.fill(index, transfer)
+        }) {}
+      }
       try engine.writer.perform { context throws(KizunaError) in
         guard context.accepts(request) else { return }
         try context.close(transfer, cursor: page.cursor)
