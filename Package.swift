@@ -15,6 +15,7 @@ let package = Package(
     .target(name: "CCurl", cSettings: strictC, linkerSettings: [.linkedLibrary("curl")]),
     .target(
       name: "CMicroHTTPD", cSettings: strictC, linkerSettings: [.linkedLibrary("microhttpd")]),
+    .target(name: "CUpstream", cSettings: strictC),
     .target(name: "RESTDialect", swiftSettings: strict),
     .target(name: "KizunaEngine", dependencies: ["CSQLite", "CCurl"], swiftSettings: strict),
     .target(name: "KizunaSync", dependencies: ["KizunaEngine"], swiftSettings: strict),
@@ -22,7 +23,7 @@ let package = Package(
       name: "Gateway", dependencies: ["RESTDialect", "KizunaEngine", "CMicroHTTPD", "CSQLite"],
       swiftSettings: strict),
     .executableTarget(
-      name: "kizuna-gateway", dependencies: ["Gateway", "KizunaEngine", "CCurl"],
+      name: "kizuna-gateway", dependencies: ["Gateway", "KizunaEngine", "CCurl", "CUpstream"],
       swiftSettings: strict),
     .testTarget(name: "RESTDialectTests", dependencies: ["RESTDialect"], swiftSettings: strict),
     .testTarget(name: "KizunaEngineTests", dependencies: ["KizunaEngine"], swiftSettings: strict),

@@ -3,7 +3,7 @@
 #
 #   Tests/run.sh            everything
 #   Tests/run.sh STEP …     only these steps: packages client-venv lint debug release unit conformance client durability
-#                           badinput readme
+#                           badinput upstream sync storm readme
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 70
 export LC_ALL=C.UTF-8
@@ -42,7 +42,7 @@ step() {
 packages() {
   local missing=() package
   for package in libsqlite3-dev libcurl4-openssl-dev libmicrohttpd-dev pkg-config wrk python3-venv sqlite3 curl tzdata gcc \
-    postgresql; do
+    postgresql python3-psycopg2 python3-pytest python3-pytest-xdist python3-yaml; do
     dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q 'install ok installed' || missing+=("$package")
   done
   if [ ${#missing[@]} -eq 0 ]; then return; fi
@@ -52,6 +52,17 @@ packages() {
 client_venv() {
   [ -x .build/venv/bin/python ] || python3 -m venv .build/venv || return
   .build/venv/bin/python -m pip --disable-pip-version-check install --quiet supabase
+}
+
+# pytests FOLDER …: Debian's pytest on two processes; its summary becomes the line that is counted.
+pytests() {
+  local status=0 summary passes failures
+  KIZUNA_GATEWAY=$PWD/$gateway /usr/bin/python3 -m pytest -q -p no:cacheprovider -n 2 --durations=5 "$@" || status=$?
+  summary=$(tail -n 1 "$logs/$name.log")
+  passes=$(grep -oE '[0-9]+ passed' <<<"$summary") || passes='0 passed'
+  failures=$(grep -oE '[0-9]+ (failed|errors?)' <<<"$summary" | awk '{ sum += $1 } END { print sum + 0 }')
+  echo "$passes, $failures failed"
+  return $status
 }
 
 step packages packages
@@ -64,6 +75,9 @@ step conformance python3 Tests/Conformance/conformance.py --gateway $gateway
 step client .build/venv/bin/python Tests/Clients/supabase_client.py --gateway $gateway
 step durability python3 Tests/Scripts/durability.py --rounds 20 --gateway $gateway
 step badinput python3 Tests/Scripts/badinput.py --gateway $gateway
+step upstream pytests Tests/Upstream
+step sync pytests Tests/Sync
+step storm /usr/bin/python3 Tests/Sync/storm.py --seeds 200 --jobs 2 --gateway $gateway
 if [ -f Tests/Scripts/readme.sh ]; then step readme bash Tests/Scripts/readme.sh; fi
 
 echo "$passed passed, $failed failed"

@@ -16,6 +16,7 @@ package final class GatewayServer: @unchecked Sendable {
   let functionLane: SlowLane
   let process: ProcessFacts
   let ring: EventRing
+  let monitor: SyncMonitor
   let listeners = EventListeners()
   let startedAt = monotonicMilliseconds()
   private let access: AccessPolicy
@@ -26,6 +27,7 @@ package final class GatewayServer: @unchecked Sendable {
   package init(configuration: GatewayConfiguration, engine: Engine, process: ProcessFacts) {
     self.process = process
     ring = EventRing(engine: engine)
+    monitor = SyncMonitor(engine: engine, scheduler: process.scheduler)
     self.configuration = configuration
     self.engine = engine
     workers = Workers(engine: engine, maxRows: configuration.maxRows)
@@ -62,6 +64,10 @@ package final class GatewayServer: @unchecked Sendable {
   package func stop(deadlineSeconds: Int) {
     listeners.close()
     ring.close()
+    monitor.close()
+    process.scheduler?.stop()
+    // Whoever waits for a verdict is told that there is none yet, and no call of the upstream holds up the end.
+    engine.stopAwaiting()
     if let http, !http.stop(deadlineSeconds: deadlineSeconds) { return }
     slowLane.stop()
     functionLane.stop()

@@ -9,6 +9,7 @@ enum HelpText {
     commands
       serve           serve until SIGTERM or SIGINT (the default)
       check           validate the configuration and print what it resolved to
+      sql             print the server half, to be run in the upstream's database
       health          ask a running gateway whether it is ready: exit 0 ready, 1 not
       backup DEST     write a consistent copy of the database, also while it is served
       reset --yes     wipe local rows and sync state, while no process serves the database

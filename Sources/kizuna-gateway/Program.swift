@@ -28,6 +28,7 @@ enum Program {
     case .version: try show("kizuna-gateway \(Version.text)\n")
     case .serve: try ServeCommand(configuration: try configuration(arguments)).run()
     case .check: try show(try configuration(arguments).json.prettyText + "\n")
+    case .sql: try SQLCommand.run(configuration: try configuration(arguments))
     case .health(let url): return try HealthCommand.run(url: url, arguments: arguments)
     case .backup(let destination):
       try BackupCommand.run(configuration: try configuration(arguments), destination: destination)

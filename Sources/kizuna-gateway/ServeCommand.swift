@@ -17,10 +17,11 @@ struct ServeCommand {
     let engine = try DatabaseOpening.open(configuration)
     defer { engine.close() }
     if configuration.isDemo && isNew { try seedDemo(engine) }
-    let session = TokenSession(configuration: configuration, engine: engine)
-    session.reload()
+    UpstreamSession.begin(configuration, engine)
+    let scheduler = makeScheduler(engine)
 
-    let process = ProcessFacts(version: Version.text, stop: { kill(getpid(), SIGTERM) })
+    let process = ProcessFacts(
+      version: Version.text, scheduler: scheduler, stop: { kill(getpid(), SIGTERM) })
     let server = GatewayServer(configuration: configuration, engine: engine, process: process)
     let addresses = try start(server)
     try Program.show(
@@ -31,7 +32,8 @@ struct ServeCommand {
       let trial = web.map { "; try curl \($0)/rest/v1/todos" } ?? ""
       Log.info("no kizuna.json here: serving the built-in demo, the tables lists and todos\(trial)")
     }
-    waitForStop(&signals, session)
+    scheduler?.start()
+    waitForStop(&signals, scheduler)
     stop(server)
   }
 
@@ -68,7 +70,13 @@ struct ServeCommand {
     }
   }
 
-  private func waitForStop(_ signals: inout sigset_t, _ session: TokenSession) {
+  /// nil where nothing is ever sent.
+  private func makeScheduler(_ engine: Engine) -> SyncScheduler? {
+    guard !configuration.offline, configuration.remote != nil else { return nil }
+    return SyncScheduler.forEngine(engine, pollIntervalSeconds: configuration.pollIntervalS)
+  }
+
+  private func waitForStop(_ signals: inout sigset_t, _ scheduler: SyncScheduler?) {
     while true {
       var received: Int32 = 0
       guard sigwait(&signals, &received) == 0 else { continue }
@@ -76,7 +84,8 @@ struct ServeCommand {
         Log.info("stopping")
         return
       }
-      session.reload()
+      // A run looks for a new token first.
+      scheduler?.wake(.foreground, immediately: true)
     }
   }
 
@@ -89,28 +98,6 @@ struct ServeCommand {
       _exit(ExitCode.success.rawValue)
     }
     server.stop(deadlineSeconds: 3)
-  }
-}
-
-/// The user's token from `access_token_file`.
-struct TokenSession {
-  let configuration: GatewayConfiguration
-  let engine: Engine
-
-  /// A file that cannot be read leaves the session as it is: the gateway serves without one.
-  func reload() {
-    guard !configuration.offline, case .tokenFile(let path)? = configuration.remote?.session else { return }
-    do throws(ConfigurationError) {
-      let token = try TextFile.secret(path)
-      do throws(KizunaError) {
-        try engine.setAccessToken(token)
-        Log.info("read the access token", ["file": path])
-      } catch {
-        Log.warn("the access token is not taken: \(error.message)", ["file": path])
-      }
-    } catch {
-      Log.warn("no access token: \(error.description)")
-    }
   }
 }
 

@@ -42,7 +42,8 @@ import Testing
     #expect(full.status == 507)
     #expect(Failure(KizunaError("STORE", sqlstate: "57014", "interrupted")).code == "57014")
     #expect(Failure(KizunaError("UNKNOWN_TABLE", "x")).code == "PGRST205")
-    #expect(Failure(KizunaError("REMOTE", sqlstate: "KZL01", "x")).code == "KZL01")
+    #expect(Failure(KizunaError("REMOTE", sqlstate: "KZP03", "KZP03: x")).code == "REMOTE")
+    #expect(Failure(KizunaError("PERMANENT_TRANSPORT", sqlstate: "KZL01", "KZL01: x")).status == 502)
   }
 
   @Test(arguments: [
@@ -109,12 +110,11 @@ import Testing
 
   private func writeAnswer(
     _ action: WriteAnswer.Action, _ shape: WriteAnswer.Shape, isCounted: Bool = false,
-    isUnjudged: Bool = false,
     table: TableSchema = Fixture.shelf
   ) -> WriteAnswer {
     WriteAnswer(
       action: action, shape: shape, type: .json, table: table, isCounted: isCounted, preferencesApplied: nil,
-      profile: nil, writeId: "w", isUnjudged: isUnjudged)
+      profile: nil, writeId: "w", wait: nil)
   }
 
   @Test func writesAnswerTheKeysTheyTouched() {
@@ -140,7 +140,7 @@ import Testing
       let answer = writeAnswer(action, shape).answer(outcome)
       #expect(answer.status == status)
     }
-    let pending = writeAnswer(.update, .keys, isUnjudged: true).answer(none)
+    let pending = writeAnswer(.update, .keys).answer(none, isPending: true)
     #expect(pending.status == 202)
   }
 

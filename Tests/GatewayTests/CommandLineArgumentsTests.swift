@@ -17,7 +17,7 @@ import Testing
   }
 
   @Test(arguments: [
-    ("", CommandLineArguments.Command.serve), ("serve", .serve), ("check", .check),
+    ("", CommandLineArguments.Command.serve), ("serve", .serve), ("check", .check), ("sql", .sql),
     ("health", .health(url: nil)),
     ("health --url http://h:1", .health(url: "http://h:1")),
     ("backup a.sqlite", .backup(destination: "a.sqlite")),
@@ -46,8 +46,9 @@ import Testing
 
   @Test(arguments: [
     ("serv", #"unknown command "serv"; did you mean "serve"?"#),
-    ("xyz", #"unknown command "xyz"; known are serve, check, health, backup, reset"#),
-    ("sql", "sql is not part of this release"),
+    ("xyz", #"unknown command "xyz"; known are serve, check, sql, health, backup, reset"#),
+    ("sql todos", #"sql takes no argument "todos""#),
+    ("sql --offline", "sql takes no --offline; it takes --config"),
     ("--lisen a", #"unknown option --lisen; did you mean "--listen"?"#),
     ("--config", "--config needs a value"),
     ("--offline=yes", "--offline takes no value"),

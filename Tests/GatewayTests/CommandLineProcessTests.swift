@@ -45,7 +45,7 @@ import Testing
   }
 
   @Test(arguments: [
-    ("--help", 0), ("--version", 0), ("check", 0), ("nonsense", 64), ("sql", 64), ("reset", 64),
+    ("--help", 0), ("--version", 0), ("check", 0), ("sql", 0), ("nonsense", 64), ("reset", 64),
     ("backup", 64),
     ("check --config missing.json", 78), ("check --config bad.json", 78), ("--config bad.json", 78),
     ("backup copy", 74), ("reset --yes", 74), ("backup copy --database :memory:", 78),

@@ -37,17 +37,20 @@ import Testing
   @Test func textFollowsThePrometheusFormat() {
     let metrics = Metrics(
       version: "1\"2\\\n", uptimeMilliseconds: 61_005, outboxDepth: 3, oldestQueuedAgeMilliseconds: 0,
-      databaseBytes: 4096, walBytes: 12, answers: [.init(method: "GET", status: 200, count: 7)])
+      databaseBytes: 4096, walBytes: 12, answers: [.init(method: "GET", status: 200, count: 7)],
+      sync: .init(runs: 5, failures: ["STORE": 1, "REMOTE": 2], rejections: ["RLS_DENIED": 4]))
     let lines = metrics.text().string.split(separator: "\n").map(String.init)
     let samples = lines.filter { !$0.hasPrefix("#") }
     #expect(
       samples == [
         #"kizuna_build_info{version="1\"2\\\n"} 1"#, "kizuna_uptime_seconds 61.005", "kizuna_outbox_depth 3",
         "kizuna_oldest_queued_age_seconds 0.000", "kizuna_database_bytes 4096", "kizuna_wal_bytes 12",
-        #"kizuna_http_requests_total{method="GET",status="200"} 7"#,
+        #"kizuna_http_requests_total{method="GET",status="200"} 7"#, "kizuna_sync_runs_total 5",
+        #"kizuna_sync_failures_total{code="REMOTE"} 2"#, #"kizuna_sync_failures_total{code="STORE"} 1"#,
+        #"kizuna_rejections_total{reason="RLS_DENIED"} 4"#,
       ])
     #expect(lines.contains("# TYPE kizuna_http_requests_total counter"))
-    #expect(lines.count { $0.hasPrefix("# HELP ") } == 7)
+    #expect(lines.count { $0.hasPrefix("# HELP ") } == 10)
   }
 
   @Test func ageIsNeverNegative() {

@@ -306,7 +306,8 @@ struct PushTests {
       "MALFORMED_PUSH_RESPONSE"
     ),
     (#"{}"#, "MALFORMED_PUSH_RESPONSE"), (#"[]"#, "MALFORMED_PUSH_RESPONSE"),
-    (#"{"signal":{"type":"CHECKPOINT_EXPIRED"}}"#, "UNKNOWN_SIGNAL"), ("<html>", "JSON"), ("", "JSON"),
+    (#"{"signal":{"type":"CHECKPOINT_EXPIRED"}}"#, "UNKNOWN_SIGNAL"), ("<html>", "REMOTE"), ("", "REMOTE"),
+    (#"{"verdicts":["#, "REMOTE"), (#"{"verdicts"}"#, "JSON"),
   ])
   func aBrokenContractChangesNothing(answer: String, code: String) throws {
     let (fixture, script) = try EngineFixture.scripted([Self.todos])

@@ -76,7 +76,8 @@ def _configure(directory: pathlib.Path, name: str, port: int, token: str, upstre
 
 def _introduction(upstream: Upstream, directory: pathlib.Path, tokens: dict[str, str]) -> str:
     gateways = "\n".join(f"  swift run kizuna-gateway --config {directory}/{name}.json" for name in USERS)
-    buckets = "\n".join(f"""  curl -s localhost:{port}/sync/v1/rpc/set_bucket --json '{{"team_id": "{TEAM}"}}'"""
+    bucket = json.dumps({"team_id": TEAM})
+    buckets = "\n".join(f"  curl -s localhost:{port}/sync/v1/rpc/set_bucket --json '{bucket}'"
                         for _, port in USERS.values())
     shown = "\n".join(f"  {name} ({USERS[name][0]}): {token}" for name, token in tokens.items())
     return f"""upstream   {upstream.url}
@@ -90,7 +91,8 @@ Start two gateways, each in a terminal of its own:
 and tell each which team's lists it keeps:
 {buckets}
 What one writes, the other reads:
-  curl -s localhost:54321/rest/v1/lists --json '{{"team_id": "{TEAM}", "name": "Ideas"}}'
+  curl -s localhost:54321/rest/v1/lists \\
+    --json '{{"team_id": "{TEAM}", "name": "Ideas"}}'
   curl -s localhost:54322/rest/v1/lists
 Break the next push:
   curl -s {upstream.url}/control/fail --json '{{"kind": "drop_after", "function": "push"}}'

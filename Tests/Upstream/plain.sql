@@ -20,6 +20,7 @@ end
 $$;
 
 alter role authenticator login noinherit;
+alter role service_role bypassrls;
 grant anon, authenticated, service_role to authenticator;
 grant usage on schema public to anon, authenticated, service_role;
 

@@ -196,7 +196,7 @@ class Postgres:
         os.chmod(self.directory, 0o755)
         if os.geteuid() == 0:
             shutil.chown(self.directory, "postgres", "postgres")
-        command = [_binary("initdb"), "-D", f"{self.directory}/data", "-U", self.superuser, "-A", "trust",
+        command = [binary("initdb"), "-D", f"{self.directory}/data", "-U", self.superuser, "-A", "trust",
                    "-E", "UTF8", "--locale=C.UTF-8", "--no-sync", "--no-instructions"]
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, **self._account())
         if done.returncode:
@@ -218,7 +218,7 @@ class Postgres:
                     "synchronous_commit": durable, "full_page_writes": durable, "shared_buffers": "64MB",
                     "timezone": "UTC", "max_wal_size": "4GB", "max_prepared_transactions": "10",
                     **self.settings}
-        command = [_binary("postgres"), "-D", f"{self.directory}/data"]
+        command = [binary("postgres"), "-D", f"{self.directory}/data"]
         for name, value in settings.items():
             command += ["-c", f"{name}={value}"]
         with open(f"{self.directory}/log", "ab") as log:
@@ -318,7 +318,8 @@ def _pack(folder: pathlib.Path) -> list[tuple[str, str]]:
     return [(path.name, path.read_text()) for path in files]
 
 
-def _binary(name: str) -> str:
+def binary(name: str) -> str:
+    """The path of a program of the newest PostgreSQL installed."""
     def version(path: str) -> list[int]:
         return [int(number) for number in re.findall(r"\d+", path)]
 

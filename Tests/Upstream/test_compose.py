@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import pathlib
+import subprocess
 
 import pytest
 import yaml
+
+from postgres import Postgres, binary
 
 DOCKER = pathlib.Path(__file__).resolve().parent.parent.parent / "docker"
 
@@ -43,3 +47,15 @@ def test_nothing_listens_beyond_the_loopback(services):
     for service in services.values():
         for port in service.get("ports", []):
             assert port.startswith("127.0.0.1:")
+
+
+def test_the_mounted_scripts_make_a_database_that_postgrest_can_serve():
+    """As the image's entry point runs them: psql, in name order, where no role but postgres exists."""
+    with Postgres() as server:
+        for path in sorted((DOCKER / "upstream").glob("*.sql")):
+            command = [binary("psql"), "--no-psqlrc", "--quiet", "--set=ON_ERROR_STOP=1", f"--file={path}"]
+            subprocess.run([*command, server.dsn()], check=True, stdout=subprocess.DEVNULL)
+        with contextlib.closing(server.connect(user="authenticator")) as connection:
+            cursor = connection.cursor()
+            for role in ("anon", "authenticated", "service_role"):
+                cursor.execute("select set_config('role', %s, false)", (role,))

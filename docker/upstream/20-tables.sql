@@ -1,5 +1,16 @@
 -- What the server half keeps. Nothing here can be read or written by a client.
 
+-- Whether a text is five fields of cron: minute, hour, day, month, weekday, each a list of numbers, ranges and steps.
+create or replace function kizunasync.is_schedule(p_text text) returns boolean
+language sql immutable set search_path = '' as $$
+  select count(*) = 5 and coalesce(bool_and(
+    field ~ '^(\*|\d{1,2}(-\d{1,2})?)(/[1-9]\d?)?(,(\*|\d{1,2}(-\d{1,2})?)(/[1-9]\d?)?)*$'
+    and not exists (
+      select from regexp_matches(regexp_replace(field, '/\d+', '', 'g'), '\d+', 'g') number
+      where number[1]::integer not between (array[0, 0, 1, 1, 0])[place] and (array[59, 23, 31, 12, 7])[place])), false)
+  from regexp_split_to_table(p_text, '\s+') with ordinality fields(field, place)
+$$;
+
 create table if not exists kizunasync.settings (
   only_row boolean primary key default true check (only_row),
   -- Mutations a push may carry; null: as many as it likes.
@@ -12,9 +23,12 @@ create table if not exists kizunasync.settings (
   -- How far a device's clock may run ahead.
   hlc_max_skew_ms integer not null default 5000 check (hlc_max_skew_ms >= 0),
   -- For pg_cron, where it is installed; UTC.
-  reap_schedule text not null default '16 3 * * *',
-  compact_schedule text not null default '47 3 * * *',
+  reap_schedule text not null default '16 3 * * *'
+    check (kizunasync.is_schedule(reap_schedule)),
+  compact_schedule text not null default '47 3 * * *'
+    check (kizunasync.is_schedule(compact_schedule)),
   client_prune_schedule text not null default '31 3 * * *'
+    check (kizunasync.is_schedule(client_prune_schedule))
 );
 insert into kizunasync.settings default values on conflict do nothing;
 

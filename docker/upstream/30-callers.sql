@@ -30,7 +30,8 @@ $$;
 create or replace function kizunasync.demand_inside() returns void
 language plpgsql stable set search_path = '' as $$
 begin
-  if current_setting('kizunasync.inside', true) is distinct from pg_current_xact_id_if_assigned()::text then
+  -- Both are null in a session that has neither called nor written: that is no mark.
+  if coalesce(current_setting('kizunasync.inside', true) <> pg_current_xact_id_if_assigned()::text, true) then
     raise exception 'this function is called by pull and push alone'
       using errcode = '42501', hint = 'Call kizunasync.pull or kizunasync.push.';
   end if;
@@ -108,7 +109,7 @@ $$;
 create or replace function kizunasync.row_expression(columns text[]) returns text
 language sql immutable set search_path = '' as $$
   select case when cardinality(columns) = 0 then '''{}''::jsonb'
-    else format('to_jsonb((select x from (select %s) x))',
+    else format('(select to_jsonb(x.*) from (select %s) x)',
       (select string_agg(format('t.%I', c), ', ' order by n) from unnest(columns) with ordinality as k(c, n))) end
 $$;
 

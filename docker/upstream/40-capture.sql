@@ -122,14 +122,13 @@ begin
   return null;
 end $$;
 
--- Tells who listens that a table has changed. A hint: losing it costs time only, and it must never cost a commit.
+-- Tells who listens that a table has changed. A hint: losing it costs time only, and it must never cost a commit. So
+-- nothing is sent by NOTIFY, with which a transaction can no longer be prepared.
 create or replace function kizunasync.ring(p_table text) returns void
 language plpgsql volatile set search_path = '' as $$
 begin
   if to_regprocedure('realtime.send(jsonb,text,text,boolean)') is not null then
     execute 'select realtime.send(''{}''::jsonb, ''changed'', $1, true)' using 'kizunasync:' || p_table;
-  else
-    perform pg_notify('kizunasync', p_table);
   end if;
 exception when others then
   raise log 'kizunasync: nobody was told that % has changed: %', p_table, sqlerrm;

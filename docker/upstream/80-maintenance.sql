@@ -6,15 +6,16 @@
 create or replace function kizunasync.reap() returns bigint
 language plpgsql volatile security definer set search_path = '' as $$
 declare
+  -- A value, not a join: the planner takes the one row of a fresh table for thousands and compiles the statement.
+  project_days constant integer := (select s.tombstone_ttl_days from kizunasync.settings s);
   highest bigint;
 begin
   perform kizunasync.demand_operator();
   with reaped as (
     delete from kizunasync.tombstones t
-    using kizunasync.settings s
     where t.deleted_at < now() - make_interval(days => coalesce(
       (select r.tombstone_ttl_days from kizunasync.registered_tables r where r.table_name = t.table_name),
-      s.tombstone_ttl_days))
+      project_days))
     returning t.seq
   )
   select max(seq) into highest from reaped;
@@ -22,8 +23,7 @@ begin
     set reaped_seq = greatest(reaped_seq, coalesce(highest, 0)), last_run_at = clock_timestamp();
   -- The log of a table that takes part no more goes after the same time.
   delete from kizunasync.change_log l
-    using kizunasync.settings s
-    where l.written_at < now() - make_interval(days => s.tombstone_ttl_days)
+    where l.written_at < now() - make_interval(days => project_days)
       and not exists (select from kizunasync.registered_tables r where r.table_name = l.table_name);
   return coalesce(highest, 0);
 end $$;

@@ -5,7 +5,7 @@ enum ErrorTable {
   /// The code that the caller sees. A fault of the store, the network or the configuration keeps its catalogue
   /// code, whatever finer code it carries; any other error is known to HTTP clients by its finer code.
   static func code(of error: KizunaError) -> String {
-    if let state = error.sqlstate, !keepsCatalogueCode(error.code) || isOwnCode(state) { return state }
+    if let state = error.sqlstate, !keepsCatalogueCode(error.code) || isCancelledRead(error) { return state }
     switch error.code {
     case "UNKNOWN_TABLE": return "PGRST205"
     case "UNKNOWN_COLUMN": return "42703"
@@ -31,9 +31,8 @@ enum ErrorTable {
     }
   }
 
-  /// A cancelled read, and the protocol's faults, are told apart under whatever catalogue code they come.
-  private static func isOwnCode(_ state: String) -> Bool {
-    state == "57014" || state.utf8.starts(with: "KZ".utf8)
+  private static func isCancelledRead(_ error: KizunaError) -> Bool {
+    error.code == "STORE" && error.sqlstate == "57014"
   }
 
   /// Whether the table tells what becomes of a code.
@@ -56,8 +55,9 @@ enum ErrorTable {
     case "ATTACHMENT_PORTS_MISSING", "ATTACHMENT_ROW_GONE", "ATTACHMENT_OWNER_MISSING": 409
     case "STORE", "ENGINE_UNAVAILABLE": 503
     case "REMOTE", "PERMANENT_TRANSPORT", "TRANSFER", "MALFORMED_PUSH_RESPONSE", "VERDICT_BIJECTION",
-      "UNKNOWN_VERDICT_REASON", "UNKNOWN_BATCH_OFFENDER":
+      "UNKNOWN_VERDICT_REASON", "UNKNOWN_BATCH_OFFENDER", "UNKNOWN_SIGNAL":
       502
+    case "UNKNOWN_OP": 500
     default: nil
     }
   }

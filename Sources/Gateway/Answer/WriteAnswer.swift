@@ -18,8 +18,8 @@ struct WriteAnswer: Sendable {
   var preferencesApplied: String?
   var profile: String?
   var writeId: String
-  /// The caller would wait for a verdict that nobody gives in time.
-  var isUnjudged: Bool
+  /// The seconds that the caller waits for the upstream's verdict; nil: not at all.
+  var wait: Int?
 
   /// What a caller gets who asks for nothing: keys, or nothing where the table has none.
   static func shape(_ asked: Preferences.Return?, byDefault: Shape, table: TableSchema) -> Shape {
@@ -31,7 +31,8 @@ struct WriteAnswer: Sendable {
     }
   }
 
-  func answer(_ outcome: WriteOutcome) -> Answer {
+  /// `isPending`: the caller waited for a verdict that nobody gave in time.
+  func answer(_ outcome: WriteOutcome, isPending: Bool = false) -> Answer {
     var headers = HeaderList()
     headers.add("Kizuna-Write-Id", text: writeId)
     if let range = contentRange(outcome) { headers.add("Content-Range", text: range) }
@@ -53,7 +54,6 @@ struct WriteAnswer: Sendable {
     case .minimal, .headersOnly: break
     }
     if let profile, showsBody { headers.add("Content-Profile", text: profile) }
-    let isPending = isUnjudged && outcome.affected > 0
     return Answer(status: isPending ? 202 : status(outcome), headers: headers, body: body)
   }
 

@@ -3,6 +3,7 @@ package struct CommandLineArguments: Sendable, Equatable {
   package enum Command: Sendable, Equatable {
     case serve
     case check
+    case sql
     case health(url: String?)
     case backup(destination: String)
     case reset(isConfirmed: Bool)
@@ -19,7 +20,7 @@ package struct CommandLineArguments: Sendable, Equatable {
   package var configurationFile: String?
   package var overrides = ConfigurationOverrides()
 
-  private static let commands = ["serve", "check", "health", "backup", "reset"]
+  private static let commands = ["serve", "check", "sql", "health", "backup", "reset"]
   private static let valued = ["--config", "--listen", "--database", "--log-level", "--log-format", "--url"]
   private static let flags = ["--offline", "--yes", "--help", "--version"]
 
@@ -27,7 +28,7 @@ package struct CommandLineArguments: Sendable, Equatable {
   private static let options: [String: [String]] = [
     "serve": ["--listen", "--database", "--offline", "--log-level", "--log-format"],
     "check": ["--listen", "--database", "--offline", "--log-level", "--log-format"],
-    "health": ["--listen", "--url"], "backup": ["--database"], "reset": ["--database", "--yes"],
+    "sql": [], "health": ["--listen", "--url"], "backup": ["--database"], "reset": ["--database", "--yes"],
   ]
 
   /// `arguments` without the program's name.
@@ -69,6 +70,7 @@ package struct CommandLineArguments: Sendable, Equatable {
     if let extra = operands.first { throw UsageError(message: "\(name) takes no argument \"\(extra)\"") }
     switch name {
     case "check": return .check
+    case "sql": return .sql
     case "health": return .health(url: scan.values["--url"])
     case "reset": return .reset(isConfirmed: scan.given.contains("--yes"))
     default: return .serve
@@ -76,10 +78,7 @@ package struct CommandLineArguments: Sendable, Equatable {
   }
 
   private static func unknownCommand(_ name: String) -> UsageError {
-    if name == "sql" {
-      return UsageError(message: "sql is not part of this release: the server half comes with a later one")
-    }
-    return UsageError(message: "unknown command \"\(name)\"; \(Suggestion.text(for: name, among: commands))")
+    UsageError(message: "unknown command \"\(name)\"; \(Suggestion.text(for: name, among: commands))")
   }
 
   /// The arguments sorted into options and words.

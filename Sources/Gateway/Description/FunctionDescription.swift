@@ -34,24 +34,35 @@ struct FunctionDescription {
     let body: JSONValue = [
       "required": .bool(!facts.required.isEmpty), "content": ["application/json": ["schema": schema]],
     ]
-    return operation("call", facts, refusals: [400, 401, 403, 409, 413]).adding([
+    let made = operation("call", facts, refusals: [400, 401, 403, 409, 413]).adding([
       JSONMember("requestBody", body)
     ])
+    guard FunctionTable.writes(name) else { return made }
+    return made.adding([JSONMember("parameters", [SharedParts.reference("parameters", "preferWait")])])
   }
 
   private func get(_ facts: Facts) -> JSONValue { operation("get", facts, refusals: [400, 401, 403]) }
 
   private func operation(_ verb: String, _ facts: Facts, refusals: [Int]) -> JSONValue {
-    var answer = JSONMember("204", ["description": "Done."])
-    if let schema = facts.answer {
-      answer = JSONMember(
-        "200", ["description": "The result.", "content": ["application/json": ["schema": schema]]])
+    let answer = JSONMember(
+      facts.answer == nil ? "204" : "200", answered(facts.answer == nil ? "Done." : "The result.", facts))
+    var answers = [answer]
+    if FunctionTable.writes(name) {
+      answers.append(
+        JSONMember("202", answered("Written here; the upstream has not judged it within `wait`.", facts)))
+      answers.sort { $0.key < $1.key }
     }
     let statuses = refusals + (facts.mayFailUpstream ? [500, 502, 503] : [500, 503])
     return [
       "tags": ["functions"], "operationId": .string("\(verb).\(name)"), "summary": .string(facts.summary),
-      "responses": .object([answer] + SharedParts.errors(statuses)),
+      "responses": .object(answers + SharedParts.errors(statuses)),
     ]
+  }
+
+  private func answered(_ text: JSONValue, _ facts: Facts) -> JSONValue {
+    let made: JSONValue = ["description": text]
+    guard let schema = facts.answer else { return made }
+    return made.adding([JSONMember("content", ["application/json": ["schema": schema]])])
   }
 
   // MARK: Facts
@@ -136,11 +147,20 @@ struct FunctionDescription {
     "shutdown": Facts(summary: "Stops the gateway as SIGTERM does"),
   ]
 
+  private static let lastError: JSONValue = [
+    "type": ["object", "null"],
+    "description": "Why the last run failed; null once one has succeeded.",
+    "properties": [
+      "code": textOrNull, "message": text, "at": ["type": "string", "format": "date-time"],
+    ],
+  ]
+
   private static let status: JSONValue = [
     "type": "object",
     "properties": [
-      "phase": text, "consecutive_failures": number, "next_attempt_at": moment, "last_success_at": moment,
-      "last_error": [:], "needs_reset": flag, "soft_block_reason": textOrNull, "outbox_depth": number,
+      "phase": ["type": "string", "enum": .array(SyncHealth.Phase.allCases.map { .string($0.rawValue) })],
+      "consecutive_failures": number, "next_attempt_at": moment, "last_success_at": moment,
+      "last_error": lastError, "needs_reset": flag, "soft_block_reason": textOrNull, "outbox_depth": number,
       "oldest_queued_at": moment, "cursor": text, "client_id": ["type": "string", "format": "uuid"],
       "owner": textOrNull, "buckets": object, "paused": flag, "upstream": textOrNull, "version": text,
     ],

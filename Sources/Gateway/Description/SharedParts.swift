@@ -48,6 +48,9 @@ enum SharedParts {
       prefer(
         "`return=minimal|headers-only|representation`, `count=exact`, `max-affected=N` (with `handling=strict`), "
           + "`tx=commit|rollback`, `wait=SECONDS`, `handling=strict|lenient`.")),
+    JSONMember(
+      "preferWait",
+      prefer("`wait=SECONDS` holds the answer until the upstream has judged the write, at most 60 seconds.")),
     JSONMember("range", header("Range", "The rows to answer, counted from 0: `0-9`.")),
   ]
 
@@ -125,7 +128,11 @@ enum SharedParts {
     (404, "There is no such function or path."),
     (405, "The method is not served here; `Allow` names those that are."),
     (406, "None of the accepted types can be made, or the result is not the single row asked for."),
-    (409, "A key or unique value is taken, a bucket is unset, or the upstream refused the write."),
+    (
+      409,
+      "A key or unique value is taken, a bucket is unset, or the upstream refused a write that waited: "
+        + "`KIZUNA_REJECTED`, with the rejections as `details`."
+    ),
     (413, "The body is too large."),
     (416, "The range lies behind the last row."),
     (500, "The read took too long, or something unforeseen happened."),

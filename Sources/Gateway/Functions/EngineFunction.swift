@@ -6,13 +6,18 @@ package enum FunctionAnswer: Sendable, Equatable {
   case nothing
   /// 200 with this value.
   case value(JSONValue)
+  /// 200 once the outbox is empty, or when so long has passed.
+  case afterDrain(milliseconds: Int)
 }
 
 /// One of the engine's functions as HTTP callers see it.
 struct EngineFunction: Sendable {
   /// May be called by GET.
   var onlyReads = false
-  /// May take long: called off the server threads in any case.
+  /// Queues mutations, on whose verdicts a caller may wait.
+  var writes = false
+  /// Calls the upstream: what it cannot make sense of is the upstream's fault.
+  var asksUpstream = false
   var required: [String] = []
   var optional: [String] = []
   /// Takes any argument: the columns themselves.
@@ -67,6 +72,9 @@ struct FunctionCall: Sendable {
     return op
   }
 
+  /// Has the scheduler look at once, for someone who waits.
+  func wakeSync() { process.scheduler?.wake(.foreground, immediately: true) }
+
   static func wrong(_ name: String, _ wanted: String) -> KizunaError {
     KizunaError("JSON", sqlstate: "22023", "argument \(name) must be \(wanted)")
   }
@@ -77,8 +85,14 @@ package struct ProcessFacts: Sendable {
   package var version: String
   /// Asks the process to stop as SIGTERM does.
   package var stop: @Sendable () -> Void
-  package init(version: String, stop: @escaping @Sendable () -> Void) {
+  /// Syncs in the background; nil without an upstream.
+  package var scheduler: SyncScheduler?
+
+  package init(
+    version: String, scheduler: SyncScheduler? = nil, stop: @escaping @Sendable () -> Void
+  ) {
     self.version = version
+    self.scheduler = scheduler
     self.stop = stop
   }
 }

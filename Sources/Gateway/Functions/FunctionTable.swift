@@ -30,42 +30,50 @@ package enum FunctionTable {
   package static var names: [String] { functions.keys.sorted() }
   /// Whether GET may call it.
   package static func onlyReads(_ name: String) -> Bool { functions[name]?.onlyReads == true }
+  /// Whether it queues mutations.
+  static func writes(_ name: String) -> Bool { functions[name]?.writes == true }
+  static func asksUpstream(_ name: String) -> Bool { functions[name]?.asksUpstream == true }
 
   private static let functions: [String: EngineFunction] = [
-    "sync": EngineFunction { call throws(KizunaError) in
+    "sync": EngineFunction(asksUpstream: true) { call throws(KizunaError) in
       try call.engine.sync()
       return .nothing
     },
-    "push_once": EngineFunction { call throws(KizunaError) in
+    "push_once": EngineFunction(asksUpstream: true) { call throws(KizunaError) in
       try call.engine.pushOnce()
       return .nothing
     },
-    "pull_once": EngineFunction { call throws(KizunaError) in
+    "pull_once": EngineFunction(asksUpstream: true) { call throws(KizunaError) in
       try call.engine.pullOnce()
       return .nothing
     },
     "set_bucket": EngineFunction(takesAny: true) { call throws(KizunaError) in
       try call.engine.setBucket(call.arguments)
+      call.wakeSync()
       return .nothing
     },
     "set_access_token": EngineFunction(required: ["token"]) { call throws(KizunaError) in
       try call.engine.setAccessToken(try call.optionalText("token"))
+      call.wakeSync()
       return .nothing
     },
     "reset": EngineFunction { call throws(KizunaError) in
-      .value(.array(try call.engine.reset().map { .string($0) }))
+      let stranded = try call.engine.reset()
+      call.wakeSync()
+      return .value(.array(stranded.map { .string($0) }))
     },
     "apply": EngineFunction(
-      required: ["table", "pk", "op"], optional: ["columns", "mutation_id", "transforms", "precondition"]
+      writes: true, required: ["table", "pk", "op"],
+      optional: ["columns", "mutation_id", "transforms", "precondition"]
     ) { call throws(KizunaError) in
       try call.engine.apply(try mutation(call), writeId: call.writeId)
       return .nothing
     },
     "apply_where": EngineFunction(
-      required: ["table", "op", "filters"],
+      writes: true, required: ["table", "op", "filters"],
       optional: ["columns", "transforms", "precondition", "max_affected"],
       call: applyWhere),
-    "batch": EngineFunction(required: ["mutations"], call: batch),
+    "batch": EngineFunction(writes: true, required: ["mutations"], call: batch),
     "dismiss_rejection": EngineFunction(required: ["mutation_id"]) { call throws(KizunaError) in
       .value(.bool(try call.engine.dismissRejection(try call.text("mutation_id"))))
     },
@@ -80,15 +88,18 @@ package enum FunctionTable {
       .value(.integer(Int64(try call.engine.outboxDepth())))
     },
     "status": EngineFunction(onlyReads: true) { call throws(KizunaError) in
-      .value(StatusAnswer.make(try call.engine.status(), call.engine, version: call.process.version))
+      .value(StatusAnswer(call.engine, call.process).json(try call.engine.status()))
     },
     "drain": EngineFunction(optional: ["timeout_s"], call: drain),
     "pause": EngineFunction { call throws(KizunaError) in
       call.engine.pause()
+      call.process.scheduler?.pause()
       return .nothing
     },
     "resume": EngineFunction { call throws(KizunaError) in
       call.engine.resume()
+      call.process.scheduler?.resume()
+      call.wakeSync()
       return .nothing
     },
     "shutdown": EngineFunction { call throws(KizunaError) in
@@ -145,22 +156,11 @@ package enum FunctionTable {
       ]))
   }
 
-  /// Waits until the outbox is empty. Where nothing can drain it, waiting changes nothing and is not done.
   @Sendable
   private static func drain(_ call: FunctionCall) throws(KizunaError) -> FunctionAnswer {
     let seconds = try call.integer("timeout_s", in: 0...3600, default: 30) ?? 30
-    let status = try call.engine.status()
-    var depth = status.outboxDepth
-    let until = monotonicMilliseconds() + seconds * 1000
-    let changed = Lock()
-    let unsubscribe = call.engine.subscribe { _ in changed.locked { changed.signal() } }
-    defer { unsubscribe() }
-    while depth > 0, status.hasRemote, !status.paused, monotonicMilliseconds() < until {
-      changed.locked { _ = changed.wait(milliseconds: Int(min(until - monotonicMilliseconds(), 250))) }
-      depth = try call.engine.outboxDepth()
-    }
-    return .value(
-      .object([JSONMember("drained", .bool(depth == 0)), JSONMember("outbox_depth", .integer(Int64(depth)))]))
+    call.wakeSync()
+    return .afterDrain(milliseconds: Int(seconds) * 1000)
   }
 }
 
@@ -171,36 +171,4 @@ package enum FunctionFault: Error, Sendable {
   case needsPost(String)
   case badArguments(String, String)
   case failed(KizunaError)
-}
-
-/// The answer of `status`.
-enum StatusAnswer {
-  static func optional(_ text: String?) -> JSONValue { text.map { .string($0) } ?? .null }
-
-  static func make(_ status: EngineStatus, _ engine: Engine, version: String) -> JSONValue {
-    // Without an upstream no run is ever due; with one that is paused none is either.
-    let phase = status.paused || !status.hasRemote ? "offline" : "idle"
-    return .object([
-      JSONMember("phase", .string(phase)), JSONMember("consecutive_failures", .integer(0)),
-      JSONMember("next_attempt_at", .null), JSONMember("last_success_at", .null),
-      JSONMember("last_error", .null),
-      JSONMember("needs_reset", .bool(status.checkpoint.softBlocked)),
-      JSONMember("soft_block_reason", optional(status.checkpoint.softBlockReason)),
-      JSONMember("outbox_depth", .integer(Int64(status.outboxDepth))),
-      JSONMember("oldest_queued_at", optional(status.oldestQueuedAt.map(shownTimestamp))),
-      JSONMember("cursor", .string(status.checkpoint.cursor)),
-      JSONMember("client_id", .string(status.clientId)),
-      JSONMember("owner", optional(status.owner)), JSONMember("buckets", .object(status.buckets)),
-      JSONMember("paused", .bool(status.paused)),
-      JSONMember("upstream", optional(engine.configuration.remote?.url)),
-      JSONMember("version", .string(version)),
-    ])
-  }
-
-  /// A stored moment as the dialect shows a timestamptz.
-  private static func shownTimestamp(_ stored: String) -> String {
-    var buffer = ByteBuffer(capacity: 40)
-    SQLValue.text(stored).withRaw { ColumnType.timestamptz.appendJSON($0, to: &buffer, zone: .utc) }
-    return String(buffer.string.dropFirst().dropLast())
-  }
 }

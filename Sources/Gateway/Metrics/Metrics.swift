@@ -11,11 +11,14 @@ struct Metrics: Sendable, Equatable {
   var databaseBytes: Int64
   var walBytes: Int64
   var answers: [AnswerCounts.Entry]
+  var sync: SyncMonitor.Counts
 
   static let contentType: StaticString = "text/plain; version=0.0.4; charset=utf-8"
 
   /// Asks the engine, which waits for its writer: not for a server thread.
-  init(engine: Engine, version: String, startedAt: Int64, answers: [AnswerCounts.Entry]) throws(KizunaError) {
+  init(
+    engine: Engine, version: String, startedAt: Int64, answers: [AnswerCounts.Entry], sync: SyncMonitor.Counts
+  ) throws(KizunaError) {
     let status = try engine.status()
     self.init(
       version: version, uptimeMilliseconds: monotonicMilliseconds() - startedAt,
@@ -23,12 +26,12 @@ struct Metrics: Sendable, Equatable {
       oldestQueuedAgeMilliseconds: Self.age(of: status.oldestQueuedAt, at: .now()),
       databaseBytes: Self.size(of: engine.databasePath),
       walBytes: Self.size(of: engine.databasePath + "-wal"),
-      answers: answers)
+      answers: answers, sync: sync)
   }
 
   init(
     version: String, uptimeMilliseconds: Int64, outboxDepth: Int, oldestQueuedAgeMilliseconds: Int64,
-    databaseBytes: Int64, walBytes: Int64, answers: [AnswerCounts.Entry]
+    databaseBytes: Int64, walBytes: Int64, answers: [AnswerCounts.Entry], sync: SyncMonitor.Counts
   ) {
     self.version = version
     self.uptimeMilliseconds = uptimeMilliseconds
@@ -37,6 +40,7 @@ struct Metrics: Sendable, Equatable {
     self.databaseBytes = databaseBytes
     self.walBytes = walBytes
     self.answers = answers
+    self.sync = sync
   }
 
   /// How long ago a stored moment was; never less than nothing, whatever the clock did meanwhile.
@@ -70,6 +74,11 @@ struct Metrics: Sendable, Equatable {
       let labels = [("method", answer.method), ("status", String(answer.status))]
       text.sample("kizuna_http_requests_total", labels, String(answer.count))
     }
+    text.metric("kizuna_sync_runs_total", "counter", "Background runs of sync that have ended.")
+    text.sample("kizuna_sync_runs_total", [], String(sync.runs))
+    text.counter("kizuna_sync_failures_total", "Background runs that failed, by code.", "code", sync.failures)
+    text.counter(
+      "kizuna_rejections_total", "Mutations that the upstream refused, by reason.", "reason", sync.rejections)
     return text.finish()
   }
 
@@ -92,6 +101,13 @@ private struct Exposition: ~Copyable {
   mutating func gauge(_ name: String, _ help: String, _ value: String) {
     metric(name, "gauge", help)
     sample(name, [], value)
+  }
+
+  mutating func counter(_ name: String, _ help: String, _ label: String, _ values: [String: Int]) {
+    metric(name, "counter", help)
+    for (value, count) in values.sorted(by: { $0.key < $1.key }) {
+      sample(name, [(label, value)], String(count))
+    }
   }
 
   mutating func sample(_ name: String, _ labels: [(name: String, value: String)], _ value: String) {

@@ -71,13 +71,15 @@ extension GatewayServer {
   private func answerMetrics(_ exchange: HTTPExchange, _ context: RequestContext) throws(Failure) {
     let engine = engine
     let workers = workers
+    let monitor = monitor
     let version = process.version
     let startedAt = startedAt
     exchange.suspend()
     let isTaken = functionLane.submit { _ in
       do throws(KizunaError) {
         let metrics = try Metrics(
-          engine: engine, version: version, startedAt: startedAt, answers: workers.answerCounts())
+          engine: engine, version: version, startedAt: startedAt, answers: workers.answerCounts(),
+          sync: monitor.counts)
         var headers = HeaderList()
         headers.add("Content-Type", Metrics.contentType)
         headers.add("Cache-Control", "no-store")

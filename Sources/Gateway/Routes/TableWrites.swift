@@ -6,7 +6,8 @@ extension GatewayServer {
   func serveWrite(_ request: TableRequest) throws(Failure) {
     let query = try request.parsed()
     if request.method == .put { try Self.checkPutWindow(query) } else { _ = try request.window(query) }
-    let preferences = request.exchange.preferences()
+    var preferences = request.exchange.preferences()
+    preferences.wait = preferences.wait.map { min($0, Self.longestWait) }
     let body = try Self.body(request, query, preferences)
     let table = try request.relation(engine.catalog)
     let shape = WriteAnswer.shape(preferences.return, byDefault: configuration.defaultShape, table: table)
@@ -26,7 +27,7 @@ extension GatewayServer {
       preferencesApplied: preferences.applied(
         method: request.method, hasResolutionTarget: WritePlanner.hasTarget(query, table)),
       profile: request.context.profile, writeId: planner.writeId,
-      isUnjudged: preferences.wait != nil && preferences.transaction != .rollback)
+      wait: preferences.transaction == .rollback ? nil : preferences.wait)
     if let plan = try Self.plan(request.method, planner, payload, key) {
       submit(plan, answer, request)
     } else {
@@ -69,14 +70,25 @@ extension GatewayServer {
     return method == .patch ? try planner.update(payload) : try planner.insert(payload)
   }
 
-  /// The connection sleeps until the writer thread has committed and answers.
+  /// The connection sleeps until the writer thread has committed and answers, or until the upstream has judged for a
+  /// caller who waits for that.
   private func submit(_ plan: WritePlan, _ answer: WriteAnswer, _ request: TableRequest) {
     let exchange = request.exchange
     let context = request.context
     exchange.suspend()
-    engine.submit(plan) { result in
+    engine.submit(plan) { [self] result in
       switch result {
-      case .success(let outcome): exchange.send(answer.answer(outcome), context)
+      case .success(let outcome):
+        guard let seconds = answer.wait, outcome.affected > 0 else {
+          return exchange.send(answer.answer(outcome), context)
+        }
+        hold(answer.writeId, seconds: seconds) { verdict in
+          switch verdict {
+          case .applied: exchange.send(answer.answer(outcome), context)
+          case .refused(let failure): exchange.send(answer.refusal(failure), context)
+          case .pending: exchange.send(answer.answer(outcome, isPending: true), context)
+          }
+        }
       case .failure(let error): exchange.send(answer.refusal(Failure(error)), context)
       }
     }
@@ -90,10 +102,13 @@ extension GatewayServer {
 }
 
 extension WriteAnswer {
-  /// A write that was refused and undone keeps its id, which the log may name.
+  /// A write that was refused and undone keeps its id, which the log and the rejections may name.
   func refusal(_ failure: Failure) -> Answer {
     var answer = Answer(failure)
     answer.headers.add("Kizuna-Write-Id", text: writeId)
+    if failure.code == "KIZUNA_REJECTED", let preferencesApplied {
+      answer.headers.add("Preference-Applied", text: preferencesApplied)
+    }
     return answer
   }
 }

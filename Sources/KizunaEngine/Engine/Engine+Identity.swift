@@ -70,11 +70,9 @@ extension Engine {
     for table in tables {
       if let column = table.bucket.columnName, !known.contains(column) { known.append(column) }
     }
-    return KizunaError(
-      "BUCKET_UNSET", "\(key) is no bucket column",
-      hint: known.isEmpty
-        ? "No table has a bucket column."
-        : "The configured bucket columns are: \(known.joined(separator: ", ")).")
+    let columns =
+      known.isEmpty ? "no table has one" : "the configured ones are \(known.joined(separator: ", "))"
+    return KizunaError("BUCKET_UNSET", "\(key) is no bucket column: \(columns)")
   }
 
   private static func bucketText(_ value: JSONValue) -> String? {
@@ -93,14 +91,20 @@ extension WriteContext {
     guard let owner = identity.owner else {
       try Meta.set("owner", subject, connection)
       identity.owner = subject
-      for table in catalog.tables {
-        if case .owner(let column) = table.bucket { try keepScope(table.name, column, subject) }
-      }
+      try refillOwnerScope()
       return true
     }
     guard !owner.sameBytes(as: subject), identity.softBlockReason != "identity_changed" else { return false }
     try latchBlock("identity_changed")
     return false
+  }
+
+  /// At open the owner's buckets are the owner's again, whatever was set in another process.
+  func refillOwnerScope() throws(KizunaError) {
+    guard let owner = identity.owner else { return }
+    for table in catalog.tables {
+      if case .owner(let column) = table.bucket { try keepScope(table.name, column, owner) }
+    }
   }
 
   /// Keeps the last non-empty value of a table's bucket; a different one arms a fresh pull.

@@ -89,6 +89,8 @@ package final class Engine: Sendable {
     let context = try WriteContext(
       connection: connection, configuration: configuration, catalog: catalog, identity: identity,
       shared: shared, events: events, commits: commits, verdicts: verdicts)
+    try context.refillOwnerScope()
+    shared.publish(catalog: catalog, identity: context.identity)
     writer = Writer(context: context)
     keeper.start()
   }

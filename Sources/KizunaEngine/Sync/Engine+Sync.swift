@@ -53,14 +53,26 @@ extension Engine {
     try checkNetwork()
     guard let remote, let token = try tokenToSend() else { return nil }
     do throws(RemoteFault) {
-      return try remote.call(function, body: body, token: token)
+      return try Self.checked(remote.call(function, body: body, token: token))
     } catch {
       guard error.refusesToken, let fresh = try freshToken(insteadOf: token) else { throw error.error }
       do throws(RemoteFault) {
-        return try remote.call(function, body: body, token: fresh)
+        return try Self.checked(remote.call(function, body: body, token: fresh))
       } catch {
         throw error.error
       }
+    }
+  }
+
+  /// A body that cannot be JSON (a proxy's page, half an answer) did not come from the function: a fault of the
+  /// transport, to be tried again.
+  private static func checked(_ body: [UInt8]) throws(RemoteFault) -> [UInt8] {
+    func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || (0x09...0x0D).contains(byte) }
+    let first = body.first { !isSpace($0) }
+    let last = body.last { !isSpace($0) }
+    switch (first, last) {
+    case (UInt8(ascii: "{")?, UInt8(ascii: "}")?), (UInt8(ascii: "[")?, UInt8(ascii: "]")?): return body
+    default: throw RemoteFault("the upstream's answer is no JSON")
     }
   }
 

@@ -127,8 +127,30 @@ extension WriteContext {
       base.values = known + [SQLValue](repeating: .null, count: learnt.columns.count - known.count)
     }
     table = learnt
+    // A row that a pull has taken away, since it belongs to another bucket value, does not come back by a verdict on
+    // it: nothing would ever take it away again.
+    if try isShadowed(table, entry.pk), try isOutOfScope(row, table) {
+      base.values = nil
+      return
+    }
     base.values = keepingLocal(values, from: base.values, table)
     try setShadow(false, table, entry.pk)
+  }
+
+  /// Whether the row's bucket column holds another value than the one that this store keeps for the table.
+  private func isOutOfScope(_ row: JSONValue, _ table: TableSchema) throws(KizunaError) -> Bool {
+    guard let column = table.bucket.columnName,
+      case .text(let kept)? = try connection.value(
+        "SELECT value FROM _kizunasync_buckets WHERE \"table\" = ? AND key = ?", .text(table.name),
+        .text(column))
+    else { return false }
+    let value: String
+    switch row[column] {
+    case .string(let text)?, .number(let text)?: value = text
+    case .bool(let flag)?: value = flag ? "true" : "false"
+    default: return true
+    }
+    return !RowKey.canonical(value).sameBytes(as: RowKey.canonical(kept))
   }
 
   private func saveOrDropBase(

@@ -207,7 +207,7 @@ extension WriteContext {
     }
   }
 
-  private func isShadowed(_ table: TableSchema, _ pk: String) throws(KizunaError) -> Bool {
+  func isShadowed(_ table: TableSchema, _ pk: String) throws(KizunaError) -> Bool {
     try connection.value(
       "SELECT 1 FROM _kizunasync_server_tombstones WHERE \"table\" = ? AND pk = ?", .text(table.name),
       .text(pk))
