@@ -189,24 +189,24 @@ struct PullSideTableTests {
     if isLearning { table.columns = nil }
     let fixture = try PullFixture([("todos", table)])
     let old = #"todos old 1 {"id":"old","title":"kept","n":1}"#
-    fixture.script.then(PullScript.text("2", [old] + (1...8000).map { entry("r\($0)", $0) }))
+    fixture.script.then(PullScript.text("2", [old] + (1...13000).map { entry("r\($0)", $0) }))
     #expect(fixture.pull() == "-")
     fixture.apply(.update, "todos", "r1", #"{"title":"mine"}"#)
     fixture.apply(.update, "todos", "old", #"{"title":"mine too"}"#)
     fixture.apply(.delete, "todos", "r2")
     fixture.script.then(
-      PullScript.text("2:9", more: true, (1...7000).map { entry("r\($0)", $0 + 10000, "new") }))
-    fixture.script.page("10", entry("r7001", 20000, "new"), "todos r7002 20001", entry("more", 20002))
+      PullScript.text("2:9", more: true, (1...12000).map { entry("r\($0)", $0 + 10000, "new") }))
+    fixture.script.page("10", entry("r12001", 30000, "new"), "todos r12002 30001", entry("more", 30002))
     #expect(fixture.pull() == "-")
     fixture.apply(.insert, "todos", "mine", #"{"title":"mine"}"#)
     #expect(fixture.keys("todos").hasPrefix("mine,old,r1,r10,"))
     #expect(fixture.pullAll() == "-")
     #expect(
       fixture.sql("SELECT title, count(*) FROM todos GROUP BY title ORDER BY title")
-        == ["mine|2", "mine too|1", "new|6999", "t|999"])
+        == ["mine|2", "mine too|1", "new|11999", "t|999"])
     #expect(
-      fixture.sql("SELECT n FROM todos WHERE id IN ('r1', 'r3', 'r7002') ORDER BY id") == ["10001", "10003"])
-    #expect(fixture.sql("SELECT pk FROM _kizunasync_server_tombstones") == ["r7002"])
+      fixture.sql("SELECT n FROM todos WHERE id IN ('r1', 'r3', 'r12002') ORDER BY id") == ["10001", "10003"])
+    #expect(fixture.sql("SELECT pk FROM _kizunasync_server_tombstones") == ["r12002"])
     #expect(fixture.depth == 4)
     #expect(fixture.leftovers == [])
     #expect(fixture.sql("PRAGMA integrity_check") == ["ok"])

@@ -99,7 +99,7 @@ extension WriteContext {
   // MARK: Filling
 
   /// So many staged rows go into a table within one transaction without a stall that anyone would notice.
-  private static let mergedRows = 5000
+  private static let mergedRows = 10_000
   /// Writing a table anew pays while it is not larger than this many times what has changed.
   private static let refillFactor = 20
 

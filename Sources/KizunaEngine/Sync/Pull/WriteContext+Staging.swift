@@ -78,11 +78,11 @@ extension WriteContext {
     if !transfer.tracksSequences {
       var log = ByteBuffer(capacity: 64 * (page.rows.count + page.tombstones.count))
       for entry in page.rows + page.tombstones {
-        for part in [catalog.tables[Int(entry.table)].name, try page.key(entry)] {
-          log.append(part)
-          log.append(0)
-        }
-        log.append(page.sequence(entry).digits)
+        log.append(catalog.tables[Int(entry.table)].name)
+        log.append(0)
+        page.append(entry.pk, to: &log)
+        log.append(0)
+        page.append(entry.seq, to: &log)
         log.append(0)
       }
       try connection.run("INSERT INTO _kizunasync_pull_log(entries) VALUES(?)", .blob(log.array))
@@ -103,8 +103,9 @@ extension WriteContext {
       guard case .blob(let bytes) = statement.value(0) else { continue }
       let parts = bytes.split(separator: 0, omittingEmptySubsequences: false)
       for first in stride(from: 0, to: parts.count - 2, by: 3) {
-        let text = parts[first..<first + 3].map { String(decoding: $0, as: UTF8.self) }
-        try raiseSequence(text[0], text[1], PullSequence(text[2].utf8))
+        let text = parts[first..<first + 2].map { String(decoding: $0, as: UTF8.self) }
+        guard let pk = try? JSONParser.parse(text[1]).text else { continue }
+        try raiseSequence(text[0], pk, PullSequence(parts[first + 2]))
       }
     }
     statement.reset()
