@@ -152,7 +152,8 @@ end $$;
 
 -- Rows that were there before the table took part have no entry, and would never reach a pull. Idempotent.
 create or replace function kizunasync.seed_table(wanted kizunasync.registered_tables) returns void
-language plpgsql volatile set search_path = '' set timezone = 'UTC' set datestyle = 'ISO' set intervalstyle = 'postgres' as $$
+language plpgsql volatile set search_path = '' set timezone = 'UTC' set datestyle = 'ISO'
+set intervalstyle = 'postgres' set bytea_output = 'hex' set extra_float_digits = 1 as $$
 begin
   perform kizunasync.lock_numbers();
   execute format(
@@ -178,7 +179,8 @@ end $$;
 -- Another bucket column: entries get the label of their row as it stands, entries of rows that are gone go, and who
 -- was sent what under the old column counts no more.
 create or replace function kizunasync.relabel_table(wanted kizunasync.registered_tables, old_bucket text) returns void
-language plpgsql volatile set search_path = '' set timezone = 'UTC' set datestyle = 'ISO' set intervalstyle = 'postgres' as $$
+language plpgsql volatile set search_path = '' set timezone = 'UTC' set datestyle = 'ISO'
+set intervalstyle = 'postgres' set bytea_output = 'hex' set extra_float_digits = 1 as $$
 begin
   perform kizunasync.lock_numbers();
   execute format(

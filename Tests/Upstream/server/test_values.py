@@ -139,3 +139,22 @@ def test_a_deleted_bucket_value_is_the_same_in_every_session(world: World):
     assert [each["pk"] for each in anna.pull(bucket, cursor=cursor)["tombstones"]] == ["1"]
     world.put("things", id=2, at="2026-03-01T10:00:00Z")
     assert images(anna.pull(bucket, cursor=cursor)) == {"2": {"id": 2, "at": "2026-03-01T10:00:00+00:00"}}
+
+
+@pytest.mark.parametrize("kind, value, asked, setting", [
+    ("bytea", "\\x00ff", "\\x00ff", "bytea_output = 'escape'"),
+    ("double precision", "0.30000000000000004", "0.30000000000000004", "extra_float_digits = -10"),
+    ("interval", "1 day 02:00:00", "1 day 02:00:00", "intervalstyle = 'sql_standard'"),
+    ("date", "2026-03-04", "2026-03-04", "datestyle = 'German'"),
+    ("numeric", "4.50", "4.50", "timezone = 'UTC'"), ("boolean", "true", True, "timezone = 'UTC'")])
+def test_a_bucket_value_is_labelled_alike_in_every_session(world: World, kind: str, value: str, asked: Json,
+                                                           setting: str):
+    table = "things"
+    world.sql(f"set {setting}")
+    world.table(table, f"id bigint primary key, v {kind}", bucket_column="v")
+    world.put(table, id=1, v=value)
+    anna = world.caller()
+    page = anna.pull(entry(table, v=asked))
+    assert [row["pk"] for row in page["rows"]] == ["1"]
+    world.sql("delete from things")
+    assert [each["pk"] for each in anna.pull(entry(table, v=asked), cursor="1")["tombstones"]] == ["1"]
