@@ -163,7 +163,11 @@ begin
       from (
         select rows.pk, rows.bucket from (select %2$s as pk, %3$s as bucket from %4$I.%5$I t) rows
         where not exists (
-            select from kizunasync.change_log l where l.table_name = %1$L and l.pk = rows.pk)
+            -- A removal while the table took part outranks what the log knows of the row before.
+            select from kizunasync.change_log l where l.table_name = %1$L and l.pk = rows.pk
+              and not exists (
+                select from kizunasync.tombstones t
+                where t.table_name = %1$L and t.pk = l.pk and t.seq > l.seq))
           and not exists (
             select from kizunasync.pending_changes p
             where p.xid = pg_current_xact_id() and p.table_name = %1$L and p.pk = rows.pk)

@@ -131,6 +131,19 @@ def test_a_row_deleted_while_its_table_was_unregistered_is_no_ghost_of_a_fresh_p
     assert keys(page) == ["2"] and page["rows"][0]["row"]["title"] == "changed"
 
 
+def test_a_row_that_came_back_while_its_table_was_unregistered_is_no_removed_row(world: World):
+    world.tasks()
+    world.put("tasks", id=1)
+    world.sql("delete from tasks where id = 1")
+    world.sql("select kizunasync.unregister_table('tasks')")
+    world.put("tasks", id=1)
+    world.register("tasks")
+    anna = world.caller()
+    assert keys(anna.pull(TASKS)) == ["1"]
+    sent = update("tasks", "1", {"title": "mine"})
+    assert anna.push(sent) == verdicts(applied(sent))
+
+
 @pytest.mark.parametrize("fields", [
     {"sync_mode": "write-only"}, {"sync_mode": None}, {"conflict_mode": "crdt"}, {"bucket_column": "nowhere"},
     {"key_columns": ["nowhere"]}, {"min_schema_version": 0}, {"tombstone_ttl_days": 0},
