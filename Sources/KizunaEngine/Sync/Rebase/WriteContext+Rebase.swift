@@ -42,13 +42,14 @@ extension WriteContext {
     return (table, values)
   }
 
+  /// A value beyond the declared bounds is taken all the same: they may have been widened upstream, and a pull must
+  /// not fail for that.
   private static func serverValue(
     _ value: JSONValue, _ column: ColumnSchema, _ table: TableSchema
   ) throws(KizunaError) -> SQLValue {
     do throws(KizunaError) {
       return try column.type.stored(json: value, zone: .utc)
     } catch {
-      // A length, a range or a list of labels that has grown upstream must not keep rows away.
       if let wider = column.type.unbounded, let stored = try? wider.stored(json: value, zone: .utc) {
         return stored
       }
@@ -246,19 +247,6 @@ extension WriteContext {
       "SELECT 1 FROM _kizunasync_server_tombstones WHERE \"table\" = ? AND pk = ?", .text(table.name),
       .text(pk))
       != nil
-  }
-}
-
-extension ColumnType {
-  /// The type without the bounds that a declaration puts on it, kept in the same form; nil where there are none.
-  fileprivate var unbounded: ColumnType? {
-    switch self {
-    case .varchar, .char, .enumeration: .text
-    case .smallint, .integer: .bigint
-    case .numeric: .numeric(precision: nil, scale: nil)
-    case .array(let element): element.unbounded.map { .array($0) }
-    default: nil
-    }
   }
 }
 
