@@ -33,6 +33,8 @@ extension Engine {
   private func inTurn(_ body: () throws(KizunaError) -> Void) throws(KizunaError) {
     try turnstile.pass { () throws(KizunaError) in
       try checkNetwork()
+      // A blocked store asks nobody for anything, not even for a token.
+      guard shared.identity.softBlockReason == nil else { return }
       try refreshToken(refused: nil)
       if let token = session.with({ $0.accessToken }) { try recognise(token) }
       if shared.identity.softBlockReason == nil { try body() }
