@@ -12,8 +12,9 @@ extension WriteContext {
   func reconcile(_ answer: PushAnswer, _ slice: PushSlice) throws(KizunaError) {
     switch answer {
     case .resetRequired:
-      try returnSlice(slice)
-      try latchBlock("reset_required")
+      try returnSlice()
+      // Another user's token, met while the answer was on its way, blocks for a weightier reason.
+      if identity.softBlockReason == nil { try latchBlock("reset_required") }
     case .verdicts(let verdicts):
       var outcomes: [Outcome] = []
       for (verdict, entry) in zip(verdicts, slice.entries) {
