@@ -82,8 +82,8 @@ extension WriteContext {
   ) throws(KizunaError) {
     guard let first = steps.first?.entry else { return }
     let pending = try pending(on: id)
-    guard var table = catalog.table(first.table) else {
-      // No longer configured: nothing shows the row.
+    guard var table = catalog.table(first.table), table.syncMode != .localOnly else {
+      // No longer configured: nothing shows the row. Or this device's alone since: the upstream has no say in it.
       if pending.isEmpty { try connection.run("DELETE FROM _kizunasync_base WHERE id = ?", .integer(id)) }
       return
     }
