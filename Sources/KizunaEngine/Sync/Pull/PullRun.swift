@@ -191,6 +191,7 @@ struct PullRun {
   private func close(
     _ page: PullPage, _ request: PullRequest, _ transfer: StagedTransfer
   ) throws(KizunaError) -> Bool {
+    let staged = transfer.sides
     do throws(KizunaError) {
       try engine.writer.perform { context throws(KizunaError) in
         guard context.accepts(request) else { return }
@@ -198,7 +199,7 @@ struct PullRun {
       }
     } catch {
       // What is staged stays, so that another try can complete it.
-      transfer.distrustSides()
+      transfer.undo(to: staged)
       throw error
     }
     // The sequence is closed; what cannot be cleared now goes with the next transfer, or when the store opens.
