@@ -220,9 +220,14 @@ struct PullRun {
       try Staging.leftovers(context.connection)
     }
     for name in names {
-      while try engine.writer.perform({ context throws(KizunaError) in
-        try !Staging.shrink(name, context.connection)
-      }) {}
+      var isGone = false
+      while !isGone {
+        // The next opening takes away what a store that closes leaves.
+        if engine.closing.isClosed { return }
+        isGone = try engine.writer.perform { context throws(KizunaError) in
+          try Staging.shrink(name, context.connection)
+        }
+      }
     }
     try engine.writer.perform { context throws(KizunaError) in try Staging.empty(context.connection) }
   }
