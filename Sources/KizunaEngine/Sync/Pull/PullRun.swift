@@ -76,6 +76,10 @@ struct PullRun {
   }
 
   private func refillOwnerBuckets() throws(KizunaError) {
+    try engine.scopeChanges.pass { () throws(KizunaError) in try refillAlone() }
+  }
+
+  private func refillAlone() throws(KizunaError) {
     guard let owner = engine.shared.identity.owner else { return }
     let values = engine.session.with { $0.buckets }
     var unset: [(table: String, column: String)] = []
