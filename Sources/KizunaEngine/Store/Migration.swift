@@ -14,6 +14,7 @@ struct Migration {
         let wanted = try ConfiguredTable(name, table)
         tables.append(try bring(wanted, &taken))
       }
+      try keepScopes(of: tables)
       try connection.execute("COMMIT")
       return Catalog(version: 1, tables: tables, relations: EngineTables.relations)
     } catch {
@@ -31,6 +32,20 @@ struct Migration {
         hint: "Open it with that release, or name another database.")
     }
     try Meta.set("format", String(EngineTables.format), connection)
+  }
+
+  /// The one cursor says nothing of a table that it was not made for: one that is new to sync, or that is taken by
+  /// another bucket column now, needs a pull that starts over.
+  private func keepScopes(of tables: [TableSchema]) throws(KizunaError) {
+    let scopes = tables.filter { $0.syncMode != .localOnly }.map { table in
+      JSONMember(table.name, table.bucket.columnName.map { .string($0) } ?? .null)
+    }
+    let kept = try Meta.text("synced_tables", connection).flatMap { try? JSONParser.parse($0) }
+    try Meta.set("synced_tables", JSONValue.object(scopes).jsonText, connection)
+    guard let kept, let cursor = try Meta.text("cursor", connection), !cursor.sameBytes(as: "0"),
+      scopes.contains(where: { kept[$0.key] != $0.value })
+    else { return }
+    try Meta.set("restart_pull", "1", connection)
   }
 
   private func takenTables() throws(KizunaError) -> Set<String> {
