@@ -168,7 +168,7 @@ extension WriteContext {
     }
     let columns = table.columns.map { SQLName.quoted($0.sqlName) }
     let changing = table.columns.enumerated().filter {
-      !table.isKey($0.offset) && !isOfThisDevice($0.element)
+      !table.isKey($0.offset) && !isOfThisDevice($0.element.name)
     }
     .map { columns[$0.offset] }
     var sql = "INSERT INTO \(names.own)(\(columns.joined(separator: ","))) "

@@ -35,11 +35,11 @@ extension WriteContext {
   }
 
   func hasDeviceColumns(_ table: TableSchema) -> Bool {
-    table.columns.contains { isOfThisDevice($0) }
+    table.columns.contains { isOfThisDevice($0.name) }
   }
 
-  func isOfThisDevice(_ column: ColumnSchema) -> Bool {
-    configuration.remote?.localOnlyColumns.contains { $0.sameBytes(as: column.name) } == true
+  func isOfThisDevice(_ column: String) -> Bool {
+    configuration.remote?.localOnlyColumns.contains { $0.sameBytes(as: column) } == true
   }
 
   private func hasOnlyPendingRows(_ table: TableSchema) throws(KizunaError) -> Bool {
