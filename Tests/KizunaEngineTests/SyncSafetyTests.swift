@@ -372,6 +372,7 @@ struct SyncSafetyTests {
     fixture.script.page("7", #"todos a 7 {"id":"a","title":"1"}"#)
     fixture.pull()
     fixture.apply(.insert, "todos", "mine", #"{"title":"1"}"#)
+    if isLocalAtFirst { fixture.apply(.insert, "lists", "own", #"{"name":"1"}"#) }
     try fixture.reopen { configuration in
       switch change {
       case "another table": configuration.tables.append(Self.lists)
@@ -386,6 +387,8 @@ struct SyncSafetyTests {
     #expect(fixture.script.cursors == ["0", change == "nothing" ? "7" : "0"])
     #expect(fixture.keys("todos").hasSuffix("mine"))
     #expect(fixture.depth == 1)
+    // Nobody else has what was written while the table was this device's alone.
+    if isLocalAtFirst { #expect(fixture.keys("lists") == "own") }
     try fixture.reopen()
     if change.hasSuffix("column") { try fixture.engine.setBucket(fixture.json(#"{"list_id":"x"}"#)) }
     fixture.script.page("8")
@@ -395,5 +398,29 @@ struct SyncSafetyTests {
     if change.hasSuffix("column") { try fixture.engine.setBucket(fixture.json(#"{"list_id":"x"}"#)) }
     fixture.pull()
     #expect(fixture.script.cursors.last == "8")
+  }
+
+  @Test func aTableThatComesBackHoldsNothingOfTheTimeBefore() throws {
+    let fixture = try PullFixture([Self.todos, Self.lists])
+    fixture.script.page("2", #"todos a 1 {"id":"a","title":"1"}"#, #"lists gone 2 {"id":"gone","name":"x"}"#)
+    fixture.pull()
+    try fixture.reopen { $0.tables.removeLast() }
+    fixture.script.page("3")
+    fixture.pull()
+    try fixture.reopen { $0.tables.append(Self.lists) }
+    fixture.script.page("4", #"todos a 1 {"id":"a","title":"1"}"#, #"lists new 4 {"id":"new","name":"x"}"#)
+    fixture.pull()
+    #expect(fixture.keys("todos") == "a")
+    #expect(fixture.keys("lists") == "new")
+  }
+
+  @Test func aResetEmptiesTablesThatAreConfiguredNoMore() throws {
+    let fixture = try PullFixture([Self.todos, Self.lists])
+    fixture.script.page("2", #"lists theirs 2 {"id":"theirs","name":"x"}"#)
+    fixture.pull()
+    try fixture.reopen { $0.tables.removeLast() }
+    _ = try fixture.engine.reset()
+    try fixture.reopen { $0.tables.append(Self.lists) }
+    #expect(fixture.keys("lists") == "")
   }
 }

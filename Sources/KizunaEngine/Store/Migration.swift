@@ -35,17 +35,20 @@ struct Migration {
   }
 
   /// The one cursor says nothing of a table that it was not made for: one that is new to sync, or that is taken by
-  /// another bucket column now, needs a pull that starts over.
+  /// another bucket column now, needs a pull that starts over. Rows of a table that was local-only are nowhere else:
+  /// for its sake what the pull omits stays.
   private func keepScopes(of tables: [TableSchema]) throws(KizunaError) {
-    let scopes = tables.filter { $0.syncMode != .localOnly }.map { table in
-      JSONMember(table.name, table.bucket.columnName.map { .string($0) } ?? .null)
+    let kept = try TableScopes.kept(connection)
+    let scopes = TableScopes(tables, after: kept)
+    try scopes.keep(connection)
+    let cursor = try Meta.text("cursor", connection) ?? "0"
+    guard let kept, !cursor.sameBytes(as: "0") else { return }
+    let foreign = scopes.synced.filter { kept.scopes[$0.key] != $0.value }
+    if foreign.contains(where: { kept.scopes[$0.key] == TableScopes.local }) {
+      try Meta.set("cursor", nil, connection)
+    } else if !foreign.isEmpty {
+      try Meta.set("restart_pull", "1", connection)
     }
-    let kept = try Meta.text("synced_tables", connection).flatMap { try? JSONParser.parse($0) }
-    try Meta.set("synced_tables", JSONValue.object(scopes).jsonText, connection)
-    guard let kept, let cursor = try Meta.text("cursor", connection), !cursor.sameBytes(as: "0"),
-      scopes.contains(where: { kept[$0.key] != $0.value })
-    else { return }
-    try Meta.set("restart_pull", "1", connection)
   }
 
   private func takenTables() throws(KizunaError) -> Set<String> {
