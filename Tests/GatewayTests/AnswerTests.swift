@@ -41,6 +41,7 @@ import Testing
     #expect(full.code == "STORE")
     #expect(full.status == 507)
     #expect(Failure(KizunaError("STORE", sqlstate: "57014", "interrupted")).code == "57014")
+    #expect(Failure(KizunaError("REMOTE", sqlstate: "57014", "interrupted there")).code == "REMOTE")
     #expect(Failure(KizunaError("UNKNOWN_TABLE", "x")).code == "PGRST205")
     #expect(Failure(KizunaError("REMOTE", sqlstate: "KZP03", "KZP03: x")).code == "REMOTE")
     #expect(Failure(KizunaError("PERMANENT_TRANSPORT", sqlstate: "KZL01", "KZL01: x")).status == 502)

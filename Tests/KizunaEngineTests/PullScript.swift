@@ -147,7 +147,7 @@ final class PullFixture {
   /// What is left of transfers in the database.
   var leftovers: [String] {
     sql(
-      "SELECT name FROM sqlite_schema WHERE name LIKE '\\_kizunasync\\_staged%' ESCAPE '\\' OR name LIKE '\\_kizunasync\\_retired%' ESCAPE '\\'"
+      "SELECT name FROM sqlite_schema WHERE name LIKE '\\_kizunasync\\_staged%' ESCAPE '\\' OR name LIKE '\\_kizunasync\\_retired%' ESCAPE '\\' OR name LIKE '\\_kizunasync\\_filled%' ESCAPE '\\'"
     )
       + sql("SELECT 'log' FROM _kizunasync_pull_log") + sql("SELECT pk FROM _kizunasync_pull_tombstones")
   }

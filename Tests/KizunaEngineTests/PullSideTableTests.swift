@@ -181,4 +181,58 @@ struct PullSideTableTests {
     #expect(fixture.keys("todos") == "only")
     #expect(fixture.sql("PRAGMA integrity_check") == ["ok"])
   }
+
+  /// So much changes that the table is made anew beside the old one.
+  @Test(arguments: [true, false])
+  func aLargeIncrementIsShownAtOnceAndPendingRowsStayOnTop(isLearning: Bool) throws {
+    var table = Self.todos()
+    if isLearning { table.columns = nil }
+    let fixture = try PullFixture([("todos", table)])
+    let old = #"todos old 1 {"id":"old","title":"kept","n":1}"#
+    fixture.script.then(PullScript.text("2", [old] + (1...13000).map { entry("r\($0)", $0) }))
+    #expect(fixture.pull() == "-")
+    fixture.apply(.update, "todos", "r1", #"{"title":"mine"}"#)
+    fixture.apply(.update, "todos", "old", #"{"title":"mine too"}"#)
+    fixture.apply(.delete, "todos", "r2")
+    fixture.script.then(
+      PullScript.text("2:9", more: true, (1...12000).map { entry("r\($0)", $0 + 10000, "new") }))
+    fixture.script.page("10", entry("r12001", 30000, "new"), "todos r12002 30001", entry("more", 30002))
+    #expect(fixture.pull() == "-")
+    fixture.apply(.insert, "todos", "mine", #"{"title":"mine"}"#)
+    #expect(fixture.keys("todos").hasPrefix("mine,old,r1,r10,"))
+    #expect(fixture.pullAll() == "-")
+    #expect(
+      fixture.sql("SELECT title, count(*) FROM todos GROUP BY title ORDER BY title")
+        == ["mine|2", "mine too|1", "new|11999", "t|999"])
+    #expect(
+      fixture.sql("SELECT n FROM todos WHERE id IN ('r1', 'r3', 'r12002') ORDER BY id") == ["10001", "10003"])
+    #expect(fixture.sql("SELECT pk FROM _kizunasync_server_tombstones") == ["r12002"])
+    #expect(fixture.depth == 4)
+    #expect(fixture.leftovers == [])
+    #expect(fixture.sql("PRAGMA integrity_check") == ["ok"])
+  }
+
+  @Test func aStoreFaultAtTheCloseOfAReplacingTransferKeepsWhatIsStaged() throws {
+    let fixture = try PullFixture([("todos", Self.todos()), ("notes", Self.todos())])
+    fixture.script.page("1", entry("a", 1), #"notes x 1 {"id":"x","title":"t","n":1}"#)
+    fixture.pull()
+    fixture.script.signal("CHECKPOINT_EXPIRED")
+    fixture.script.page("0:2", more: true, entry("b", 2))
+    fixture.pull()
+    fixture.pull()
+    let broken =
+      "CREATE TEMP TRIGGER broken BEFORE DELETE ON _kizunasync_meta BEGIN SELECT raise(ABORT, 'disk'); END"
+    _ = fixture.sql(broken)
+    fixture.script.page("3", entry("c", 3))
+    #expect(fixture.pull() == "STORE/XX000")
+    #expect(fixture.keys("todos") == "a")
+    #expect(fixture.keys("notes") == "x")
+    _ = fixture.sql("DROP TRIGGER broken")
+    fixture.script.page("3", entry("c", 3))
+    #expect(fixture.pull() == "-")
+    #expect(fixture.script.cursors == ["0", "1", "0", "0:2", "0:2"])
+    #expect(fixture.keys("todos") == "b,c")
+    #expect(fixture.rows("notes") == "[]")
+    #expect(fixture.leftovers == [])
+  }
 }

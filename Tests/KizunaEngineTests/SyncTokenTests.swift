@@ -310,4 +310,22 @@ struct SyncTokenTests {
       url: "http://example.com", publishableKey: "k", credentials: password, load: { nil }, save: { _ in })
     #expect(Self.ask(session).1?.message == Endpoint.refused)
   }
+
+  @Test func anEngineKeepsTheRotatedTokenAcrossARestart() throws {
+    try write("pass word")
+    let service = Service()
+    var configuration = EngineConfiguration()
+    configuration.databasePath = directory.database
+    configuration.remote = .init(url: service.server.url, publishableKey: "k")
+    let remote = try #require(configuration.remote)
+    service.grant("a1", refresh: "r1")
+    var engine = try Engine.open(configuration)
+    #expect(Self.ask(AuthSession.forEngine(engine, remote: remote, credentials: password)).0 == "a1")
+    engine.close()
+    service.grant("a2", refresh: "r2")
+    engine = try Engine.open(configuration)
+    #expect(Self.ask(AuthSession.forEngine(engine, remote: remote, credentials: password)).0 == "a2")
+    engine.close()
+    #expect(service.lines == [signIn, refresh("r1")])
+  }
 }

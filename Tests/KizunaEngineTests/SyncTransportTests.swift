@@ -43,7 +43,10 @@ struct SyncTransportTests {
     #expect(request.headers["accept-encoding"]?.contains("gzip") == true)
   }
 
-  @Test(arguments: [("", "POST /rpc/push HTTP/1.1"), ("/api", "POST /api/rpc/push HTTP/1.1")])
+  @Test(arguments: [
+    ("", "POST /rpc/push HTTP/1.1"), ("/api", "POST /api/rpc/push HTTP/1.1"),
+    ("a/b/", "POST /a/b/rpc/push HTTP/1.1"), ("/", "POST /rpc/push HTTP/1.1"),
+  ])
   func theRestPathStandsBeforeTheFunction(path: String, line: String) throws {
     let server = RawServer { _ in RawServer.answer(200, "") }
     let remote = remote(server) {

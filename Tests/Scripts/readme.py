@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Runs README.md: every `sh`, `python` or `swift` block must be followed by a `json` or `text` block; it is run against
 the built-in demo, in order, and must print what that block shows. Ids, times and versions may differ. Blocks marked
-`setup` install, build and test; what they name must be what Tests/run.sh does.
+`setup` install, build and test; what they name must be what Tests/run.sh does. Behind the one that starts the demo of
+sync, commands go to its two gateways.
 
     Tests/Scripts/readme.py [--gateway PATH] [--verbose]
 """
@@ -26,7 +27,8 @@ VOLATILE = [
     (re.compile(r"^kizuna-gateway \d+\.\d+\.\d+"), "kizuna-gateway VERSION"),
     (re.compile(r"http://(localhost|127\.0\.0\.1|\[::1\]):\d+"), "ADDRESS"),
 ]
-SHOWN_BASE = "http://localhost:54321"
+SHOWN_BASES = ("http://localhost:54321", "http://localhost:54322")
+SYNC_DEMO = "Tests/Upstream/upstream.py --demo --gateways"
 
 
 def settled(text):
@@ -62,11 +64,47 @@ class Demo:
         if not match:
             self.process.kill()
             sys.exit(f"the demo did not start: {self.line!r}")
-        self.base = f"http://{match[1]}:{match[2]}"
+        self.bases = [f"http://{match[1]}:{match[2]}"]
+
+    def address(self, text):
+        """The command for the address of this run."""
+        return text.replace(SHOWN_BASES[0], self.bases[0])
 
     def stop(self):
         self.process.send_signal(signal.SIGTERM)
         return self.process.wait(10)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.stop()
+
+
+class SyncDemo(Demo):
+    """An upstream with two gateways, started as the README says."""
+
+    def __init__(self, path, directory):
+        self.process = subprocess.Popen(
+            ["/usr/bin/python3", *SYNC_DEMO.split(), path, "--free-ports", "--directory", directory], cwd=REPOSITORY,
+            env=environment(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        self.bases = []
+        for line in self.process.stdout:
+            if address := re.match(r"(?:ana|ben)\s+(http\S+)$", line):
+                self.bases.append(address[1])
+            if line.startswith("Ctrl-C"):
+                return
+        sys.exit("the demo of sync did not start")
+
+    def address(self, text):
+        """The command for the addresses of this run; a port in a variable counts too."""
+        text = text.replace("http://localhost:$port", "http://$port")
+        for shown, base in zip(SHOWN_BASES, self.bases):
+            port = shown.rsplit(":", 1)[1]
+            text = text.replace(shown, base)
+            text = re.sub(rf"(?<=[ ]){port}(?=[ ;])", base.removeprefix("http://"), text)
+        return text
 
 
 def python_command(text, directory):
@@ -100,7 +138,7 @@ def session(checks, blocks, demo, directory):
         if answer["kind"] not in ("json", "text") or answer["mark"]:
             checks.check(text, False, "the README shows no answer to it")
             continue
-        arguments = COMMANDS[command["kind"]](text.replace(SHOWN_BASE, demo.base), directory)
+        arguments = COMMANDS[command["kind"]](demo.address(text), directory)
         try:
             result = run(arguments, directory)
             got = result.stdout or result.stderr
@@ -114,7 +152,7 @@ def setup(checks, blocks):
     text = "".join(block["text"] for block in blocks if block["mark"] == "setup")
     with open(os.path.join(REPOSITORY, "Tests", "run.sh"), encoding="utf-8") as file:
         tests = file.read()
-    packages = re.findall(r"\b\S+-dev\b", text)
+    packages = re.findall(r"\b\S+-dev\b|\bpostgresql\b|\bpython3-\S+", text)
     checks.check("the packages installed", packages and all(package in tests for package in packages), text)
     build = re.search(r"(swift build .*) && .build/release/kizuna-gateway\n", text)
     checks.check("the build", build and f"{build[1]}\n" in tests, text)
@@ -151,15 +189,16 @@ def main():
         readme = file.read()
     blocks = [match.groupdict() for match in BLOCK.finditer(readme)]
     checks = Checks(options.verbose)
-    with tempfile.TemporaryDirectory(prefix="kizuna-readme-") as directory:
-        demo = Demo(gateway, directory)
-        try:
-            shown = next((block["text"] for block in blocks if READY.match(block["text"])), "")
-            checks.equal("the ready line", settled(demo.line), settled(shown.replace(", http://[::1]:54321", "")))
-            session(checks, blocks, demo, directory)
-        finally:
-            status = demo.stop()
-        checks.equal("exit status after SIGTERM", status, 0)
+    start = next(place for place, block in enumerate(blocks) if SYNC_DEMO in block["text"])
+    end = next(place for place, block in enumerate(blocks) if place > start and block["mark"] == "kizuna.json")
+    with tempfile.TemporaryDirectory(prefix="kizuna-readme-") as directory, Demo(gateway, directory) as demo:
+        shown = next((block["text"] for block in blocks if READY.match(block["text"])), "")
+        checks.equal("the ready line", settled(demo.line), settled(shown.replace(", http://[::1]:54321", "")))
+        session(checks, blocks[:start] + blocks[end:], demo, directory)
+        checks.equal("exit status after SIGTERM", demo.stop(), 0)
+    with tempfile.TemporaryDirectory(prefix="kizuna-readme-") as directory, SyncDemo(gateway, directory) as demo:
+        session(checks, blocks[start:end], demo, directory)
+        checks.equal("exit status of the demo of sync", demo.stop(), 0)
     setup(checks, blocks)
     configurations(checks, blocks, gateway)
     return checks.finish()

@@ -47,6 +47,19 @@ create table tasks (id uuid primary key, user_id uuid not null, title text, dele
 create table numbers (id bigint primary key, user_id uuid not null, v text);
 create table pairs (a integer, b integer, user_id uuid not null, v text, primary key (a, b));
 
+-- Every kind of column, and names that must be quoted somewhere.
+create type mood as enum ('calm', 'so "so"');
+create table kinds (
+  id uuid primary key, user_id uuid not null, s smallint, i integer, l bigint, f real, d double precision,
+  num numeric, price numeric(10, 2), b boolean, t text, v varchar(20), day date, clock time, stamp timestamp,
+  at timestamptz, span interval, raw bytea, addr inet, feeling mood, j json, jb jsonb, u uuid,
+  ints integer[], texts text[], nested integer[], times timestamptz[], jsons jsonb[], extra tsrange
+);
+create table odd (
+  id text primary key, user_id uuid not null, "camelCase" text, "with space" text, "select" text, "ünï" text,
+  "quo""te" text
+);
+
 create table recipes (
   slug text primary key, kitchen_id integer not null, name text, servings integer, tags text[]
 );
@@ -64,6 +77,8 @@ alter table items enable row level security;
 alter table tasks enable row level security;
 alter table numbers enable row level security;
 alter table pairs enable row level security;
+alter table kinds enable row level security;
+alter table odd enable row level security;
 alter table recipes enable row level security;
 alter table posts enable row level security;
 alter table cards enable row level security;
@@ -72,8 +87,8 @@ alter table labels enable row level security;
 alter table strays enable row level security;
 
 revoke all on all tables in schema public from anon, authenticated;
-grant select, insert, update, delete on lists, items, tasks, numbers, pairs, recipes, posts, cards, labels, strays
-  to authenticated;
+grant select, insert, update, delete on lists, items, tasks, numbers, pairs, kinds, odd, recipes, posts, cards, labels,
+  strays to authenticated;
 grant select on units to authenticated;
 grant select (id, user_id, title, note, done, n, big, likes, version, ref, tags, meta, price, at, locked)
   on todos to authenticated;
@@ -87,6 +102,8 @@ create policy own on items to authenticated using (user_id = auth.uid()) with ch
 create policy own on tasks to authenticated using (user_id = auth.uid()) with check (user_id = auth.uid());
 create policy own on numbers to authenticated using (user_id = auth.uid()) with check (user_id = auth.uid());
 create policy own on pairs to authenticated using (user_id = auth.uid()) with check (user_id = auth.uid());
+create policy own on kinds to authenticated using (user_id = auth.uid()) with check (user_id = auth.uid());
+create policy own on odd to authenticated using (user_id = auth.uid()) with check (user_id = auth.uid());
 create policy members on recipes to authenticated using (in_kitchen(kitchen_id)) with check (in_kitchen(kitchen_id));
 create policy members on posts to authenticated using (in_kitchen(kitchen_id)) with check (in_kitchen(kitchen_id));
 create policy members on cards to authenticated using (in_kitchen(kitchen_id)) with check (in_kitchen(kitchen_id));
@@ -103,6 +120,8 @@ select kizunasync.register_table('tasks', 'read-write', p_bucket_column => 'user
 select kizunasync.register_table('numbers', 'read-write', p_bucket_column => 'user_id');
 select kizunasync.register_table('pairs', 'read-write', p_bucket_column => 'user_id',
   p_key_columns => array['a', 'b']);
+select kizunasync.register_table('kinds', 'read-write', p_bucket_column => 'user_id');
+select kizunasync.register_table('odd', 'read-write', p_bucket_column => 'user_id');
 select kizunasync.register_table('recipes', 'read-write', p_bucket_column => 'kitchen_id',
   p_key_columns => array['slug']);
 select kizunasync.register_table('posts', 'read-write', p_bucket_column => 'kitchen_id', p_conflict_journal => true);

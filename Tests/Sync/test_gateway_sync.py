@@ -4,20 +4,12 @@ from __future__ import annotations
 
 import json
 import pathlib
-import signal
 import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from support import ANA, TABLES, Device, World, bucket, eventually, key
-
-
-def live(world: World, *tables: str, user: str = "ana", **options) -> Device:
-    """A gateway that syncs by itself, as users run it, once its first pull is over."""
-    device = world.device(user, *(tables or ("todos",)), live=True, **options)
-    eventually(lambda: device.status()["last_success_at"], "the first sync")
-    return device
+from support import ANA, TABLES, Device, World, bucket, eventually, key, live
 
 
 # Waiting for the verdict
@@ -49,7 +41,8 @@ def test_a_write_that_waits_is_told_of_its_refusal(world: World):
 
 @pytest.mark.parametrize("upstream", ["no token", "down", "paused"])
 def test_a_write_that_is_not_judged_in_time_is_accepted(world: World, upstream: str):
-    ana = world.device("ana", "todos") if upstream == "no token" else live(world)
+    signed_out = upstream == "no token"
+    ana = world.device("ana", "todos", live=True, session={}) if signed_out else live(world)
     if upstream == "down":
         world.upstream.offline()
     elif upstream == "paused":
@@ -57,7 +50,7 @@ def test_a_write_that_is_not_judged_in_time_is_accepted(world: World, upstream: 
     began = time.monotonic()
     answer = ana.insert("todos", {"id": key(1)}, Prefer="wait=1")
     assert answer.status == 202 and answer.json() == [key(1)]
-    assert 0.9 < time.monotonic() - began < 5
+    assert (0 if upstream == "paused" else 0.9) < time.monotonic() - began < 5
     assert ana.depth() == 1 and ana.keys("todos") == [key(1)]
 
 
@@ -107,30 +100,26 @@ def test_refusals_are_told_in_request_order_after_the_writes(world: World):
 
 @pytest.mark.parametrize("token", ["expired", "missing"])
 def test_without_a_good_token_everything_local_goes_on(world: World, token: str):
-    ana = world.device("ana", "todos")
+    given = {"access_token": world.token("ana", ttl=-60)} if token == "expired" else {}
+    ana = world.device("ana", "todos", live=True, session=given)
     ana.todo(1)
-    if token == "expired":
-        ana.token = world.token("ana", ttl=-60)
     for _ in range(6):
-        if token == "expired":
-            assert "PGRST301" in ana.sync(expect="REMOTE")["message"]
-        else:
-            assert "AUTH_SESSION_MISSING" in ana.call("sync", expect="REMOTE")["message"]
+        message = ana.call("sync", expect="REMOTE")["message"]
+        assert ("PGRST301" if token == "expired" else "AUTH_SESSION_MISSING") in message
     ana.todo(2)
     assert ana.keys("todos") == [key(1), key(2)] and ana.depth() == 2 and ana.rejections() == []
-    error = ana.status()["last_error"]
-    assert error["code"] == "REMOTE", error
+    eventually(lambda: ana.status()["last_error"]["code"] == "REMOTE", "the reason shows")
     if token == "missing":
         assert world.upstream.requests == []
-    ana.token = world.token("ana")
-    ana.sync()
-    assert ana.depth() == 0 and ana.status()["last_success_at"]
+    ana.call("set_access_token", token=world.token("ana"))
+    ana.call("sync")
+    assert ana.depth() == 0 and ana.status()["consecutive_failures"] == 0
 
 
 def test_a_token_file_that_changes_is_read_again(world: World, tmp_path: pathlib.Path):
     file = tmp_path / "token"
     file.write_text(world.token("ana", ttl=-60) + "\n")
-    ana = world.device("ana", "todos", remote={"access_token_file": str(file)})
+    ana = world.device("ana", "todos", live=True, session={"access_token_file": str(file)})
     ana.todo(1)
     assert "PGRST301" in ana.call("sync", expect="REMOTE")["message"]
     file.write_text(world.token("ana") + "\n")
@@ -143,16 +132,22 @@ def signed_up(world: World, tmp_path: pathlib.Path, **session: str) -> Device:
     world.upstream.add_user("ana@example.test", "a secret", ANA)
     (tmp_path / "password").write_text("a secret\n")
     session = session or {"email": "ana@example.test", "password_file": str(tmp_path / "password")}
-    return world.device("ana", "todos", remote={"session": session}, kept=True)
+    return world.device("ana", "todos", live=True, session={"session": session}, kept=True)
 
 
 def test_a_session_signs_in_by_password_and_renews_itself(world: World, tmp_path: pathlib.Path):
     world.upstream.expires_in = 2
     ana = signed_up(world, tmp_path)
+    ana.call("sync")
     ana.todo(1)
     ana.call("sync")
     assert world.row("todos", key(1)) is not None and world.upstream.grants["password"] == 1
-    eventually(lambda: ana.call("sync") or world.upstream.grants.get("refresh_token", 0) >= 2, "two renewals")
+
+    def renewed() -> bool:
+        ana.request("POST", "/sync/v1/rpc/sync", {})
+        return world.upstream.grants.get("refresh_token", 0) >= 2
+
+    eventually(renewed, "two renewals")
     assert world.upstream.grants["password"] == 1
     world.upstream.expires_in = 3600
     ana.restart()
@@ -167,6 +162,7 @@ def test_a_session_starts_from_a_refresh_token_and_rotates_it(world: World, tmp_
     file = tmp_path / "refresh"
     file.write_text(world.upstream.auth.refresh_token("ana@example.test") + "\n")
     ana = signed_up(world, tmp_path, refresh_token_file=str(file))
+    ana.call("sync")
     ana.todo(1)
     ana.call("sync")
     ana.restart()
@@ -176,19 +172,19 @@ def test_a_session_starts_from_a_refresh_token_and_rotates_it(world: World, tmp_
     assert "password" not in world.upstream.grants and world.upstream.grants["refresh_token"] >= 2
 
 
-def test_a_session_renews_itself_when_the_upstream_refuses_its_token(world: World, tmp_path: pathlib.Path):
+def test_a_session_outlives_a_token_that_the_upstream_refuses_once(world: World, tmp_path: pathlib.Path):
     ana = signed_up(world, tmp_path)
     ana.call("sync")
-    before = world.upstream.grants.get("refresh_token", 0)
+    expired = world.upstream.fail("expired", function="push")
     ana.todo(1)
-    world.upstream.fail("expired", function="push")
 
     def arrived() -> bool:
         ana.request("POST", "/sync/v1/rpc/sync", {})
         return ana.depth() == 0
 
     eventually(arrived, "the write arrives")
-    assert world.upstream.grants["refresh_token"] == before + 1 and world.upstream.grants["password"] == 1
+    assert expired.hits == 1 and world.upstream.grants["password"] == 1
+    assert world.row("todos", key(1)) is not None
 
 
 def test_a_refused_sign_in_keeps_everything_and_says_so(world: World, tmp_path: pathlib.Path):
@@ -199,95 +195,6 @@ def test_a_refused_sign_in_keeps_everything_and_says_so(world: World, tmp_path: 
     answer = ana.request("POST", "/sync/v1/rpc/sync", {})
     assert (answer.status, answer.json()["code"]) in {(502, "REMOTE"), (204, None)}
     assert ana.keys("todos") == [key(1)]
-
-
-# Interruptions
-
-
-@pytest.mark.parametrize("moment", ["start", "commit", "answer"])
-def test_a_kill_during_a_push_leaves_effects_once(world: World, moment: str):
-    world.todo(2, n=0)
-    ana = live(world, kept=True)
-    eventually(lambda: ana.keys("todos") == [key(2)], "the first pull")
-    held = world.upstream.fail("hold", function="push", where=moment)
-    ana.todo(1, title="once")
-    ana.apply("todos", key(2), "update", transforms={"n": {"op": "increment", "by": 1}})
-    assert held.reached.wait(10)
-    ana.gateway.kill()
-    held.set()
-    ana.start()
-    eventually(lambda: ana.depth() == 0 and world.row("todos", key(2))["n"] == 1, "the resend")
-    ana.call("sync")
-    assert world.row("todos", key(1))["title"] == "once"
-    assert ana.row("todos", key(2))["n"] == 1 == world.row("todos", key(2))["n"] and ana.rejections() == []
-
-
-def test_while_the_upstream_is_down_everything_local_answers_at_once(world: World):
-    ana = live(world, sync={"poll_interval_s": 1})
-    world.upstream.offline()
-    began = time.monotonic()
-    for number in range(1, 11):
-        ana.todo(number, title="offline")
-    ana.update("todos", key(1), {"title": "changed offline"})
-    ana.delete("todos", key(2))
-    assert len(ana.keys("todos")) == 9 and time.monotonic() - began < 5
-    eventually(lambda: ana.status()["consecutive_failures"] > 0, "the failure shows")
-    assert ana.status()["last_error"]["code"] == "REMOTE" and ana.depth() == 12
-    world.todo(20, title="meanwhile")
-    world.upstream.online()
-    eventually(lambda: len(ana.keys("todos")) == 10 and ana.depth() == 0, "both halves agree", timeout=60)
-    assert world.row("todos", key(1))["title"] == "changed offline" and world.row("todos", key(2)) is None
-    assert ana.status()["consecutive_failures"] == 0
-
-
-def test_a_gateway_starts_and_writes_without_its_upstream(world: World):
-    world.upstream.offline()
-    ana = world.device("ana", "todos", live=True, kept=True)
-    ana.todo(1, title="early")
-    ana.restart()
-    assert ana.row("todos", key(1))["title"] == "early"
-    world.upstream.online()
-    ana.call("drain", timeout_s=20)
-    eventually(lambda: world.row("todos", key(1)), "the write arrives", timeout=60)
-
-
-def test_drain_waits_until_the_outbox_is_empty_or_the_time_is_up(world: World):
-    ana = live(world)
-    ana.insert("todos", *({"id": key(each)} for each in range(50)))
-    assert ana.call("drain") == {"drained": True, "outbox_depth": 0}
-    assert world.sql("select count(*) from todos") == [(50,)]
-    world.upstream.offline()
-    ana.todo(99)
-    assert ana.call("drain", timeout_s=1) == {"drained": False, "outbox_depth": 1}
-
-
-def test_pause_holds_everything_back_and_resume_lets_it_go(world: World):
-    ana = live(world)
-    ana.call("pause")
-    assert ana.status()["paused"] is True
-    world.upstream.forget()
-    ana.todo(1, title="held")
-    world.todo(2, title="afar")
-    ana.call("sync", expect="REMOTE")
-    assert world.upstream.requests == [] and ana.depth() == 1 and ana.keys("todos") == [key(1)]
-    ana.call("resume")
-    eventually(lambda: ana.depth() == 0 and len(ana.keys("todos")) == 2, "both halves agree")
-    assert ana.status()["paused"] is False
-
-
-@pytest.mark.parametrize("function", ["push", "pull"])
-def test_a_stop_does_not_wait_for_a_hanging_upstream(world: World, function: str):
-    ana = live(world, kept=True)
-    held = world.upstream.fail("hold", function=function, times=None)
-    ana.todo(1, title="kept")
-    assert held.reached.wait(10)
-    began = time.monotonic()
-    ana.gateway.process.send_signal(signal.SIGTERM)
-    assert ana.gateway.process.wait(10) == 0 and time.monotonic() - began < 5
-    ana.gateway.stop()
-    world.upstream.clear_faults()
-    ana.start()
-    eventually(lambda: ana.depth() == 0 and world.row("todos", key(1)), "it travels after all")
 
 
 # What travels
@@ -387,37 +294,3 @@ def test_no_secret_is_told_to_anyone(world: World):
     ana.insert("todos", {"id": key(1), "title": "forbidden"}, Prefer="wait=20")
     told = ana.gateway.stderr() + json.dumps(ana.status()) + ana.request("GET", "/metrics").body.decode()
     assert ana.token not in told and world.upstream.publishable_key not in told
-
-
-# Several gateways
-
-
-@pytest.mark.parametrize("flavour", ["plain", "supabase"])
-def test_two_gateways_converge(request: pytest.FixtureRequest, flavour: str):
-    world: World = request.getfixturevalue("world" if flavour == "plain" else "hosted")
-    devices = [live(world, sync={"poll_interval_s": 1}) for _ in range(2)]
-
-    def write(device: Device, offset: int) -> None:
-        for number in range(offset, offset + 10):
-            device.todo(number, title=str(number))
-            device.update("todos", key(number), {"title": "changed", "tags": ["a", "b"]})
-            if number % 5 == 0:
-                device.delete("todos", key(number))
-
-    with ThreadPoolExecutor(2) as pool:
-        list(pool.map(write, devices, (10, 30)))
-    want = [key(number) for number in (*range(10, 20), *range(30, 40)) if number % 5]
-    eventually(lambda: all(device.keys("todos") == want and device.depth() == 0 for device in devices),
-               "both have all", timeout=60)
-    assert devices[0].rows("todos") == devices[1].rows("todos")
-    assert [str(each) for [each] in world.sql("select id from todos order by id")] == want
-
-
-def test_users_see_their_own_rows_alone(world: World):
-    ana, ben = live(world), live(world, user="ben")
-    for number, device in enumerate((ana, ben), start=1):
-        assert device.insert("todos", {"id": key(number)}, Prefer="wait=20").status == 201
-    for number, device in enumerate((ana, ben), start=1):
-        device.call("sync")
-        assert device.keys("todos") == [key(number)]
-        assert device.row("todos", key(number))["user_id"] == {1: ANA}.get(number, device.status()["owner"])

@@ -23,7 +23,7 @@ def test_s_41_nothing_shows_before_the_closing_page(world: World):
         world.todo(number)
     ana = world.device("ana", "todos", sync={"page_limit": 2})
     seen: list = []
-    world.before = lambda function, body: seen.append((body["cursor"], ana.keys("todos"), ana.cursor()))
+    world.upstream.before = lambda _, body: seen.append((body["cursor"], ana.keys("todos"), ana.cursor()))
     ana.pull()
     assert [(each["cursor"], each["has_more"]) for each in ana.pages()] == [("0:2", True), ("3", False)]
     assert [each.body["limit"] for each in ana.calls("pull")] == [2, 2]
@@ -40,7 +40,7 @@ def test_s_42_a_removal_counts_against_the_limit_and_waits_for_the_closing_page(
     world.todo(3)
     world.todo(4)
     seen: list = []
-    world.before = lambda function, body: seen.append((body["cursor"], ana.keys("todos")))
+    world.upstream.before = lambda function, body: seen.append((body["cursor"], ana.keys("todos")))
     ana.pull()
     first, last = ana.pages()[1:]
     assert [each["pk"] for each in first["tombstones"]] == [key(1)] and ids(first) == [key(3)]
@@ -83,10 +83,12 @@ def test_s_45_pages_emptied_by_hidden_rows_do_not_end_the_pull(world: World):
     assert ana.keys("labels") == [5]
 
 
-@pytest.mark.parametrize("version", [1, 0])
+@pytest.mark.parametrize("version", [2, 1])
 @pytest.mark.parametrize(("count", "limit"), [(1, 0), (65, 500)])
 def test_s_46_a_senseless_request_is_refused_before_the_schema_gate(
         world: World, count: int, limit: int, version: int):
+    world.sql("select kizunasync.register_table('todos', 'read-write', p_bucket_column => 'user_id', "
+              "p_min_schema_version => 2)")
     entries = [bucket("todos", user_id=ANA)] * count
     answer = world.try_pull("ana", *entries, limit=limit, schema_version=version)
     assert (answer.status, answer.json()["code"]) == (400, "22023")
@@ -101,7 +103,9 @@ def test_s_47_a_bucketed_table_is_not_pulled_unscoped(world: World):
         "type": "CHECKPOINT_EXPIRED"}
     for cursor in ("0", "1"):
         assert world.try_pull("ana", bucket("recipes"), cursor=cursor).json()["code"] == "KZL01"
-    assert world.pull("ana", bucket("recipes"), schema_version=0)["signal"] == {"type": "RESET_REQUIRED"}
+    world.sql("update kizunasync.registered_tables set min_schema_version = 2 where table_name = 'recipes'")
+    assert world.pull("ana", bucket("recipes"))["signal"] == {"type": "RESET_REQUIRED"}
+    world.sql("update kizunasync.registered_tables set min_schema_version = 1 where table_name = 'recipes'")
     unscoped = {name: value for name, value in TABLES["recipes"].items() if name != "bucket"}
     ana = world.device("ana", tables={"recipes": unscoped})
     assert "KZL01" in ana.pull(expect="PERMANENT_TRANSPORT")["message"]

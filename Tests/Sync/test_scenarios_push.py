@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from support import ANA, BEN, TABLES, Device, World, bucket, key, kinds, mutation
@@ -299,7 +301,7 @@ def test_s_22_an_atomic_batch_that_is_too_large_is_given_up_at_once(world: World
     ana.todo(4, title="goes on")
     ana.sync()
     assert [(kind, "2" in reason) for _, kind, reason in journal(ana)] == [("DEAD_LETTER", True)] * 3
-    text = ana.answers()[0]["message"]
+    text = json.loads(ana.calls("push")[0].payload)["message"]
     assert {reason for _, _, reason in journal(ana)} == {text}
     titles = [(each["id"], each["title"]) for each in ana.rows("todos")]
     assert titles == [(key(1), "before"), (key(4), "goes on")]

@@ -23,7 +23,7 @@ def test_s_82_five_permanent_failures_give_a_lone_entry_up(world: World):
         if function == "push" and body["batch"]["mutations"][0]["mutation_id"] == poison:
             raise Refusal(400, "42703", "there is no such column")
 
-    world.before = refuse
+    world.upstream.before = refuse
     for _ in range(4):
         error = ana.sync(expect="PERMANENT_TRANSPORT")
         assert "42703" in error["message"] and ana.depth() == 1
@@ -53,7 +53,8 @@ def test_s_82_a_failure_still_lets_the_pull_run(world: World):
     ("drop_before", {}), ("drop_before", {"reset": True}), ("status", {"code": 500}),
     ("status", {"code": 504}),
     ("error", {"code": "42501", "status": 403}), ("error", {"code": "40P01", "status": 500}),
-    ("error", {"code": "57014", "status": 500}), ("error", {"code": "P0002"}), ("expired", {}), ("redirect", {}),
+    ("error", {"code": "57014", "status": 500}), ("error", {"code": "P0002"}), ("error", {"code": "TEAPOT"}),
+    ("expired", {}), ("redirect", {}),
 ])
 def test_s_83_what_may_pass_is_tried_for_ever(world: World, kind: str, args: dict):
     ana = world.device("ana", "todos")
@@ -73,12 +74,13 @@ def test_s_83_a_call_that_hangs_is_no_failure_of_the_entry(world: World):
     ana = world.device("ana", "todos")
     ana.todo(1, title="patient")
     held = world.upstream.fail("hold", function="push", where="start")
-    with ana.signed_in():
+    with ana.open():
         called = threading.Thread(target=ana.request, args=("POST", "/sync/v1/rpc/push_once", {}))
         called.start()
         assert held.reached.wait(10)
         assert ana.row("todos", key(1))["title"] == "patient"
-        assert [each["in_flight"] for each in ana.outbox()] == [True] and ana.depth() == 0
+        assert [each["in_flight"] for each in ana.outbox()] == [True]
+        assert ana.call("outbox_depth") == 0
         world.upstream.offline()
         called.join()
     world.upstream.online()
@@ -157,7 +159,7 @@ def test_a_page_against_the_contract_changes_nothing(world: World, data: object)
     ana.pull()
     world.todo(2, title="two")
     world.upstream.fail("body", function="pull", times=None, data=data)
-    with ana.signed_in():
+    with ana.open():
         answer = ana.request("POST", "/sync/v1/rpc/pull_once", {})
     assert answer.status == 502, answer
     assert ana.keys("todos") == [key(1)] and ana.cursor() == "1" and ana.blocked() is None
@@ -172,7 +174,7 @@ def test_s_85_a_transfer_that_breaks_off_starts_again_from_the_durable_cursor(wo
         world.todo(number)
     ana = world.device("ana", "todos", sync={"page_limit": 1})
     world.upstream.fail(fault, function="pull", after=2, times=None)
-    with ana.signed_in():
+    with ana.open():
         answer = ana.request("POST", "/sync/v1/rpc/sync", {})
     assert (answer.status, answer.json()["code"]) == (502, "REMOTE")
     assert ana.rows("todos") == [] and ana.cursor() == "0"

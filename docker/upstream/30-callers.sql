@@ -118,7 +118,7 @@ $$;
 create or replace function kizunasync.render_rows(statement text, pks text[])
 returns table (pk text, image jsonb)
 language plpgsql stable security definer set search_path = '' set timezone = 'UTC' set datestyle = 'ISO'
-set intervalstyle = 'postgres' set extra_float_digits = 1 as $$
+set intervalstyle = 'postgres' set bytea_output = 'hex' set extra_float_digits = 1 as $$
 begin
   perform kizunasync.demand_inside();
   return query execute statement using pks;

@@ -7,7 +7,7 @@
 -- Row trigger. Arguments: the table's name on the wire, its bucket column or '', its key columns.
 create or replace function kizunasync.capture() returns trigger
 language plpgsql volatile security definer set search_path = '' set timezone = 'UTC' set datestyle = 'ISO'
-set intervalstyle = 'postgres' as $$
+set intervalstyle = 'postgres' set bytea_output = 'hex' set extra_float_digits = 1 as $$
 declare
   xid constant xid8 := pg_current_xact_id();
   keys constant text[] := tg_argv[2:];

@@ -152,7 +152,8 @@ end $$;
 
 -- Rows that were there before the table took part have no entry, and would never reach a pull. Idempotent.
 create or replace function kizunasync.seed_table(wanted kizunasync.registered_tables) returns void
-language plpgsql volatile set search_path = '' set timezone = 'UTC' set datestyle = 'ISO' set intervalstyle = 'postgres' as $$
+language plpgsql volatile set search_path = '' set timezone = 'UTC' set datestyle = 'ISO'
+set intervalstyle = 'postgres' set bytea_output = 'hex' set extra_float_digits = 1 as $$
 begin
   perform kizunasync.lock_numbers();
   execute format(
@@ -162,7 +163,11 @@ begin
       from (
         select rows.pk, rows.bucket from (select %2$s as pk, %3$s as bucket from %4$I.%5$I t) rows
         where not exists (
-            select from kizunasync.change_log l where l.table_name = %1$L and l.pk = rows.pk)
+            -- A removal while the table took part outranks what the log knows of the row before.
+            select from kizunasync.change_log l where l.table_name = %1$L and l.pk = rows.pk
+              and not exists (
+                select from kizunasync.tombstones t
+                where t.table_name = %1$L and t.pk = l.pk and t.seq > l.seq))
           and not exists (
             select from kizunasync.pending_changes p
             where p.xid = pg_current_xact_id() and p.table_name = %1$L and p.pk = rows.pk)
@@ -178,7 +183,8 @@ end $$;
 -- Another bucket column: entries get the label of their row as it stands, entries of rows that are gone go, and who
 -- was sent what under the old column counts no more.
 create or replace function kizunasync.relabel_table(wanted kizunasync.registered_tables, old_bucket text) returns void
-language plpgsql volatile set search_path = '' set timezone = 'UTC' set datestyle = 'ISO' set intervalstyle = 'postgres' as $$
+language plpgsql volatile set search_path = '' set timezone = 'UTC' set datestyle = 'ISO'
+set intervalstyle = 'postgres' set bytea_output = 'hex' set extra_float_digits = 1 as $$
 begin
   perform kizunasync.lock_numbers();
   execute format(

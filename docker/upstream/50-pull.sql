@@ -47,7 +47,8 @@ end $$;
 
 -- A bucket value as the column's type writes it, which is how entries are labelled.
 create or replace function kizunasync.bucket_label(relation oid, column_name text, given text) returns text
-language plpgsql stable set search_path = '' set timezone = 'UTC' set datestyle = 'ISO' set intervalstyle = 'postgres' as $$
+language plpgsql stable set search_path = '' set timezone = 'UTC' set datestyle = 'ISO'
+set intervalstyle = 'postgres' set bytea_output = 'hex' set extra_float_digits = 1 as $$
 declare
   label text;
 begin

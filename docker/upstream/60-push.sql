@@ -873,7 +873,7 @@ create or replace function kizunasync.push(
   batch json, last_mutation_id uuid, schema_version integer, client_id uuid default null
 ) returns json
 language plpgsql volatile security definer set search_path = '' set timezone = 'UTC' set datestyle = 'ISO'
-set intervalstyle = 'postgres' set extra_float_digits = 1 as $$
+set intervalstyle = 'postgres' set bytea_output = 'hex' set extra_float_digits = 1 as $$
 declare
   caller text := kizunasync.caller_id();
   caller_role name := kizunasync.caller_role();

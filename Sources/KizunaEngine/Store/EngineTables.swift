@@ -56,6 +56,8 @@ enum EngineTables {
   static let stagingTables = ["pull_tombstones", "pull_conflicts", "pull_log", "pull_sequences"]
   /// The table of this name holds a transfer's rows until it closes.
   static func sideName(_ sqlName: String) -> String { prefix + "staged_" + sqlName }
+  /// The table of this name holds both, the table's rows and a transfer's, to take the table's place.
+  static func filledName(_ sqlName: String) -> String { prefix + "filled_" + sqlName }
   /// The table of this name was replaced by a transfer, and is on its way out.
   static func retiredName(_ sqlName: String) -> String { prefix + "retired_" + sqlName }
 

@@ -17,8 +17,19 @@ from support import World  # noqa: E402
 
 @pytest.fixture
 def world(request: pytest.FixtureRequest, postgres: Postgres) -> Iterator[World]:
-    flavour = getattr(request, "param", "plain")
+    yield from fresh(postgres, getattr(request, "param", "plain"))
+
+
+@pytest.fixture(scope="module")
+def shared(postgres: Postgres) -> Iterator[World]:
+    """One database for a module, for tables of cases that each bring a table of their own."""
+    yield from fresh(postgres, "plain")
+
+
+def fresh(postgres: Postgres, flavour: str) -> Iterator[World]:
     with postgres.database(flavour=flavour) as database:
         made = World(database, flavour)
-        yield made
-        made.close()
+        try:
+            yield made
+        finally:
+            made.close()

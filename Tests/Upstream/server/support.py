@@ -7,6 +7,7 @@ digit.
 
 from __future__ import annotations
 
+import itertools
 import json
 import threading
 import time
@@ -367,6 +368,7 @@ class World:
         self.database, self.flavour = database, flavour
         self.texts: dict[tuple[str, tuple[str, ...]], str] = {}
         self.sessions: list[Session] = []
+        self.numbers = itertools.count(1)
         self.admin = database.connect()
         self.session = self.open("authenticator")
 
@@ -447,6 +449,12 @@ class World:
         self.create(name, columns, policy=policy, check=check, grants=grants)
         self.register(name, **registration)
 
+    def next_table(self, columns: str, **registration: Any) -> str:
+        """A registered table under a name that no other test has; answers the name."""
+        name = f"things_{next(self.numbers)}"
+        self.table(name, columns, **registration)
+        return name
+
     def tasks(self, **fields: Any) -> None:
         self.table("tasks", **fields)
 
@@ -457,9 +465,8 @@ class World:
         self.sql(f"insert into public.{quoted(table)} ({names}) values ({marks})", tuple(columns.values()))
 
     def row(self, table: str, key: Any, column: str = "id") -> Json:
-        found = self.sql(f"select to_jsonb(t)::text from public.{quoted(table)} t where"
-                         f" {quoted(column)}::text = %s",
-                         (str(key),))
+        found = self.sql(f"select to_jsonb(whole.*)::text from public.{quoted(table)} whole"
+                         f" where {quoted(column)}::text = %s", (str(key),))
         return decode(found[0][0]) if found else None
 
     def high(self) -> int:
@@ -480,8 +487,7 @@ class World:
 
     def await_blocked(self, session: Session) -> None:
         """Returns once the session waits for a lock."""
-        until(lambda: self.sql("select 1 from pg_stat_activity where pid = %s and wait_event_type = 'Lock'",
-                               (session.pid,)))
+        until(lambda: self.sql("select 1 from pg_locks where pid = %s and not granted", (session.pid,)))
 
     def counts(self) -> dict[str, int]:
         """How many records each store of the server half holds, the ledger and grants apart."""

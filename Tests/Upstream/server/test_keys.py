@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from support import (Json, World, applied, delete, entry, insert, keys, rejected, removed, uid, update,
+from support import (Json, World, applied, delete, entry, insert, keys, mutation, rejected, removed, uid, update,
                      verdicts)
 
 UPPER = "ABCDEF00-0000-4000-8000-000000000001"
@@ -64,7 +64,6 @@ BAD_KEYS = {
                                "--1", "٣", "1_000", "-01", '"1"', "null"],
     "id smallint primary key": ["32768", "00"],
     "id bigint primary key": ["9223372036854775808", "-9223372036854775809", "1\n"],
-    "slug varchar(3) primary key": ["abcd", "abc "],
     "a text, b integer, primary key (a, b)": [
         '["1","12"]', '["1", 12]', '["1"]', '["1", "2", "3"]', "1", '["\\u0041", "1"]', '["a\\/b", "1"]',
         '[ "1", "2"]',
@@ -82,8 +81,8 @@ def test_a_key_that_is_not_canonical_refuses_the_call(world: World, columns: str
                   + 1:-1].split(", ") if columns.startswith("a ") else [columns.split()[0]]
     world.table("things", f"body text, {columns}", key_columns=key)
     anna = world.caller()
-    codes = {(op.__name__, pk): anna.push_code(op("things", pk, {} if op is delete else {"body": "x"}))
-             for pk in bad for op in (insert, update, delete)}
+    codes = {(op, pk): anna.push_code(mutation(op, "things", pk, {} if op == "delete" else {"body": "x"}))
+             for pk in bad for op in ("insert", "update", "delete")}
     assert {case: code for case, code in codes.items() if code != "22023"} == {}
     assert world.one("select count(*) from things") == 0
 

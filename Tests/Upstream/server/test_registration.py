@@ -131,6 +131,19 @@ def test_a_row_deleted_while_its_table_was_unregistered_is_no_ghost_of_a_fresh_p
     assert keys(page) == ["2"] and page["rows"][0]["row"]["title"] == "changed"
 
 
+def test_a_row_that_came_back_while_its_table_was_unregistered_is_no_removed_row(world: World):
+    world.tasks()
+    world.put("tasks", id=1)
+    world.sql("delete from tasks where id = 1")
+    world.sql("select kizunasync.unregister_table('tasks')")
+    world.put("tasks", id=1)
+    world.register("tasks")
+    anna = world.caller()
+    assert keys(anna.pull(TASKS)) == ["1"]
+    sent = update("tasks", "1", {"title": "mine"})
+    assert anna.push(sent) == verdicts(applied(sent))
+
+
 @pytest.mark.parametrize("fields", [
     {"sync_mode": "write-only"}, {"sync_mode": None}, {"conflict_mode": "crdt"}, {"bucket_column": "nowhere"},
     {"key_columns": ["nowhere"]}, {"min_schema_version": 0}, {"tombstone_ttl_days": 0},
@@ -208,7 +221,7 @@ def test_a_row_pushed_to_a_registered_table_twice_has_one_entry_each(world: Worl
 
 
 def dumped(world: World) -> str:
-    command = [harness._binary("pg_dump"), "--schema-only",
+    command = [harness.binary("pg_dump"), "--schema-only",
                world.database.dsn(world.database.postgres.superuser)]
     text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     return "\n".join(line for line in text.splitlines() if not line.startswith(("--", "\\")))

@@ -129,17 +129,6 @@ def test_sets_keep_their_order(world: World, before: list, transform: dict, afte
     assert world.caller().push(sent) == verdicts(applied(sent, task(1, tags=after)))
 
 
-def test_a_transform_runs_after_the_assigns_of_its_mutation(world: World):
-    world.tasks()
-    world.put("tasks", id=1, likes=1)
-    world.sql("create function double() returns trigger language plpgsql as $$ begin"
-              " if new.title is distinct from old.title then new.likes := 10; end if; return new; end $$;"
-              " create trigger double before update on tasks for each row execute function double()")
-    sent = update("tasks", "1", {"title": "x"}, transforms={"likes": plus(1)})
-    verdict = world.caller().push(sent)["verdicts"][0]
-    assert verdict["verdict"] == "applied" and verdict["server_row"]["likes"] == 11
-
-
 def test_a_transform_answers_only_readable_columns_and_only_readable_rows(world: World):
     world.create("tasks", "id bigint primary key, likes integer, secret text, owner text", policy=None,
                  grants="select (id, likes, owner), update")

@@ -44,18 +44,17 @@ VALUES: list[tuple[str, Json, Json]] = [
 
 
 @pytest.mark.parametrize("kind, up, down", VALUES, ids=[f"{value[0]} {value[1]!r}" for value in VALUES])
-def test_a_value_goes_up_and_comes_down(world: World, kind: str, up: Json, down: Json):
-    world.table("things", f"id bigint primary key, v {kind}")
-    anna = world.caller()
-    made = insert("things", "1", {"v": up})
+def test_a_value_goes_up_and_comes_down(shared: World, kind: str, up: Json, down: Json):
+    table, anna = shared.next_table(f"id bigint primary key, v {kind}"), shared.caller()
+    made = insert(table, "1", {"v": up})
     assert anna.push(made) == verdicts(applied(made))
-    world.put("things", id=2)
-    edit = update("things", "2", {"v": up}, precondition={"v": None})
+    shared.put(table, id=2)
+    edit = update(table, "2", {"v": up}, precondition={"v": None})
     assert anna.push(edit) == verdicts(applied(edit))
-    page = anna.pull(entry("things"))
+    page = anna.pull(entry(table))
     assert images(page) == {"1": {"id": 1, "v": down}, "2": {"id": 2, "v": down}}
     assert str(page["rows"][0]["row"]["v"]) == str(down)
-    again = update("things", "1", {"v": up}, precondition={"v": up})
+    again = update(table, "1", {"v": up}, precondition={"v": up})
     assert anna.push(again) == verdicts(applied(again))
 
 
@@ -77,12 +76,12 @@ def test_enums_domains_and_defaults(world: World):
     ("integer", "1.5"), ("integer", ""), ("boolean", "maybe"), ("uuid", "x"), ("date", "2026-13-01"),
     ("text[]", "{a"),
     ("numeric(3,1)", "1000"), ("varchar(2)", "abc"), ("timestamptz", "soon"), ("integer[]", ["x"])])
-def test_a_value_the_type_refuses_is_a_broken_constraint(world: World, kind: str, value: Json):
-    world.table("things", f"id bigint primary key, v {kind}")
-    world.put("things", id=1)
-    for sent in (update("things", "1", {"v": value}), insert("things", "2", {"v": value})):
+def test_a_value_the_type_refuses_is_a_broken_constraint(shared: World, kind: str, value: Json):
+    table = shared.next_table(f"id bigint primary key, v {kind}")
+    shared.put(table, id=1)
+    for sent in (update(table, "1", {"v": value}), insert(table, "2", {"v": value})):
         row = {"id": 1, "v": None} if sent["op"] == "update" else None
-        assert world.caller().push(sent) == verdicts(rejected(sent, "CONSTRAINT", row))
+        assert shared.caller().push(sent) == verdicts(rejected(sent, "CONSTRAINT", row))
 
 
 @pytest.mark.parametrize("setting", [
@@ -140,3 +139,22 @@ def test_a_deleted_bucket_value_is_the_same_in_every_session(world: World):
     assert [each["pk"] for each in anna.pull(bucket, cursor=cursor)["tombstones"]] == ["1"]
     world.put("things", id=2, at="2026-03-01T10:00:00Z")
     assert images(anna.pull(bucket, cursor=cursor)) == {"2": {"id": 2, "at": "2026-03-01T10:00:00+00:00"}}
+
+
+@pytest.mark.parametrize("kind, value, asked, setting", [
+    ("bytea", "\\x00ff", "\\x00ff", "bytea_output = 'escape'"),
+    ("double precision", "0.30000000000000004", "0.30000000000000004", "extra_float_digits = -10"),
+    ("interval", "1 day 02:00:00", "1 day 02:00:00", "intervalstyle = 'sql_standard'"),
+    ("date", "2026-03-04", "2026-03-04", "datestyle = 'German'"),
+    ("numeric", "4.50", "4.50", "timezone = 'UTC'"), ("boolean", "true", True, "timezone = 'UTC'")])
+def test_a_bucket_value_is_labelled_alike_in_every_session(world: World, kind: str, value: str, asked: Json,
+                                                           setting: str):
+    table = "things"
+    world.sql(f"set {setting}")
+    world.table(table, f"id bigint primary key, v {kind}", bucket_column="v")
+    world.put(table, id=1, v=value)
+    anna = world.caller()
+    page = anna.pull(entry(table, v=asked))
+    assert [row["pk"] for row in page["rows"]] == ["1"]
+    world.sql("delete from things")
+    assert [each["pk"] for each in anna.pull(entry(table, v=asked), cursor="1")["tombstones"]] == ["1"]

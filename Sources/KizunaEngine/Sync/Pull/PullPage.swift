@@ -86,6 +86,11 @@ struct PullPage {
   func sequence(_ entry: Entry) -> PullSequence { PullSequence(bytes[entry.seq.range]) }
   func row(_ entry: Entry) throws(KizunaError) -> JSONValue { try value(entry.row) }
 
+  /// The bytes as they came.
+  func append(_ span: Span, to buffer: inout ByteBuffer) {
+    bytes.withUnsafeBufferPointer { buffer.append(UnsafeBufferPointer(rebasing: $0[span.range])) }
+  }
+
   private func value(_ span: Span) throws(KizunaError) -> JSONValue {
     let result: Result<JSONValue, JSONParser.Failure> = bytes.withUnsafeBufferPointer { pointer in
       do throws(JSONParser.Failure) {

@@ -99,10 +99,10 @@ struct PullRun {
   // MARK: Signals
 
   private func requireReset() throws(KizunaError) {
-    try dropTransfer()
     try engine.writer.perform { context throws(KizunaError) in
       if context.identity.softBlockReason == nil { try context.latchBlock("reset_required") }
     }
+    try? dropTransfer()
   }
 
   /// The checkpoint is older than what the upstream remembers: the next page is the first of all.
@@ -114,7 +114,7 @@ struct PullRun {
       context.change.events.append(.checkpointExpired)
       return true
     }
-    try dropTransfer()
+    try? dropTransfer()
     return !isCurrent
   }
 
@@ -192,6 +192,12 @@ struct PullRun {
     _ page: PullPage, _ request: PullRequest, _ transfer: StagedTransfer
   ) throws(KizunaError) -> Bool {
     do throws(KizunaError) {
+      for index in transfer.sides.indices {
+        while try engine.writer.perform({ context throws(KizunaError) -> Bool in
+          guard context.accepts(request) else { return false }
+          return try context.fill(index, transfer)
+        }) {}
+      }
       try engine.writer.perform { context throws(KizunaError) in
         guard context.accepts(request) else { return }
         try context.close(transfer, cursor: page.cursor)

@@ -31,7 +31,10 @@ final class StagedTransfer: @unchecked Sendable {
 
   /// A job was undone: what it did to the side tables is looked up anew.
   func distrustSides() {
-    for side in sides { side?.source = nil }
+    for side in sides {
+      side?.source = nil
+      side?.filling = nil
+    }
   }
 }
 
@@ -39,21 +42,34 @@ final class StagedTransfer: @unchecked Sendable {
 final class SideTable {
   /// The catalog's table whose columns it is known to have.
   var source: TableSchema?
-  var schema: TableSchema
-  var replace: String
+  private(set) var schema: TableSchema
+  private(set) var replace: String
   /// Whether it has the indexes of the table that it may replace.
   let isIndexed: Bool
+  /// Rows that came, a row that came twice counted twice.
+  var staged = 0
+  /// The table as it will be, being made beside this one: when a table would take too long to be brought up to
+  /// date within one transaction.
+  var filling: Filling?
 
-  init(_ table: TableSchema, isIndexed: Bool) {
+  struct Filling {
+    let table: SideTable
+    /// The table's own rows come first, then the staged ones.
+    var isTakingStaged = false
+    var after = Int64.min
+    var isComplete = false
+  }
+
+  init(_ table: TableSchema, named name: String, isIndexed: Bool) {
     self.isIndexed = isIndexed
     source = table
-    schema = table.side
+    schema = table.beside(name)
     replace = Self.replace(schema)
   }
 
   func follow(_ table: TableSchema) {
     source = table
-    schema = table.side
+    schema = table.beside(schema.sqlName)
     replace = Self.replace(schema)
   }
 
@@ -67,9 +83,9 @@ final class SideTable {
 }
 
 extension TableSchema {
-  fileprivate var side: TableSchema {
+  fileprivate func beside(_ sqlName: String) -> TableSchema {
     TableSchema(
-      name: name, sqlName: EngineTables.sideName(sqlName), columns: columns, key: key, bucket: bucket,
+      name: name, sqlName: sqlName, columns: columns, key: key, bucket: bucket,
       syncMode: syncMode, conflictMode: conflictMode, learnsColumns: learnsColumns)
   }
 }

@@ -13,7 +13,7 @@ enum Staging {
   /// Side tables, and tables that side tables have replaced.
   static func leftovers(_ connection: Connection) throws(KizunaError) -> [String] {
     let statement = try connection.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'")
-    let prefixes = [EngineTables.sideName(""), EngineTables.retiredName("")]
+    let prefixes = [EngineTables.sideName(""), EngineTables.filledName(""), EngineTables.retiredName("")]
     var names: [String] = []
     while try statement.step() {
       guard let name = statement.text(0), prefixes.contains(where: { name.hasPrefix($0) }) else { continue }

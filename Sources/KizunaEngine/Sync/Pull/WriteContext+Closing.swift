@@ -35,15 +35,43 @@ extension WriteContext {
 
   /// A sequence of one page, which was never staged.
   func closeAtOnce(_ page: PullPage) throws(KizunaError) {
+    var ways: [Int32: String?] = [:]
     for entry in page.rows {
       let pk = try page.key(entry)
       let (table, values) = try serverValues(try page.row(entry), pk: pk, catalog.tables[Int(entry.table)])
-      try adopt(.row(values), pk: pk, of: table)
+      let way: String?
+      if let known = ways[entry.table] {
+        way = known
+      } else {
+        way = try plainUpsert(table)
+        ways[entry.table] = .some(way)
+      }
+      guard let way else {
+        try adopt(.row(values), pk: pk, of: table)
+        continue
+      }
+      let statement = try connection.cached(way)
+      statement.bind(values)
+      let code = statement.stepCode()
+      statement.reset()
+      try StoreFault.check(code, on: connection.handle)
     }
     for entry in page.tombstones {
       try adopt(.removed, pk: try page.key(entry), of: catalog.tables[Int(entry.table)])
     }
     try close(cursor: page.cursor, conflicts: page.conflicts)
+  }
+
+  /// The statement with which rows of this table come in; nil while some of it are pending or shadowed, or where one
+  /// key has two stored forms.
+  private func plainUpsert(_ table: TableSchema) throws(KizunaError) -> String? {
+    if table.learnsColumns { return nil }
+    for name in ["base", "server_tombstones"] {
+      let entry = try connection.value(
+        "SELECT 1 FROM \(EngineTables.prefix)\(name) WHERE \"table\" = ? LIMIT 1", .text(table.name))
+      if entry != nil { return nil }
+    }
+    return shape(of: table).insert + " " + overwriting(table)
   }
 
   /// Everything of the sequence is staged.
@@ -52,8 +80,10 @@ extension WriteContext {
       guard transfer.isReplacing || transfer.sides[index] != nil else { continue }
       let side = try side(index, transfer)
       let table = catalog.tables[index]
-      if side.isIndexed, try mayTakePlace(table, transfer) {
-        try takePlace(side, of: table, transfer)
+      if let filling = side.filling, filling.isComplete, try mayBeReplaced(table) {
+        try takePlace(filling.table, of: table, staged: side, transfer)
+      } else if side.isIndexed, try mayTakePlace(table, transfer) {
+        try takePlace(side, of: table, staged: side, transfer)
       } else {
         try merge(side, into: table, transfer)
       }
@@ -114,7 +144,7 @@ extension WriteContext {
   /// Renames the side table into the table's place. Rows with pending writes are carried over as they are shown,
   /// and then take the upstream's word one by one.
   private func takePlace(
-    _ side: SideTable, of table: TableSchema, _ transfer: StagedTransfer
+    _ heir: SideTable, of table: TableSchema, staged side: SideTable, _ transfer: StagedTransfer
   ) throws(KizunaError) {
     try clearShadows(side, table)
     var words: [(pk: String, state: ServerState)] = []
@@ -122,10 +152,11 @@ extension WriteContext {
       let key = try keyValues(pk, table)
       let staged = try existing(key, side.schema)
       if let state = try word(on: pk, staged, table, transfer) { words.append((pk, state)) }
+      let placed = try existing(key, heir.schema)
       if let shown = try existing(key, table) {
-        try put(shown.values, over: staged, side.schema)
-      } else if let staged {
-        try connection.run(shape(of: side.schema).deleteByRow, .integer(staged.rowid))
+        try put(shown.values, over: placed, heir.schema)
+      } else if let placed {
+        try connection.run(shape(of: heir.schema).deleteByRow, .integer(placed.rowid))
       }
     }
     // Views of others that name the table must go on naming it, not follow it out.
@@ -134,7 +165,7 @@ extension WriteContext {
     let name = SQLName.quoted(table.sqlName)
     let retired = SQLName.quoted(EngineTables.retiredName(table.sqlName))
     try connection.execute("ALTER TABLE \(name) RENAME TO \(retired)")
-    try connection.execute("ALTER TABLE \(SQLName.quoted(side.schema.sqlName)) RENAME TO \(name)")
+    try connection.execute("ALTER TABLE \(SQLName.quoted(heir.schema.sqlName)) RENAME TO \(name)")
     for (pk, state) in words { try adopt(state, pk: pk, of: table) }
   }
 
@@ -158,22 +189,25 @@ extension WriteContext {
       try adopt(state, pk: pk, of: table)
       if let staged { try connection.run(shape(of: side.schema).deleteByRow, .integer(staged.rowid)) }
     }
+    let columns = shape(of: table).columnList
+    try connection.execute(
+      "INSERT INTO \(names.own)(\(columns)) SELECT \(columns) FROM \(names.side) WHERE true "
+        + overwriting(table))
+  }
+
+  /// How a row of the upstream replaces one that is here, in SQL: not when they are the same, and not in the columns
+  /// of this device.
+  private func overwriting(_ table: TableSchema) -> String {
+    let own = SQLName.quoted(table.sqlName)
     let columns = table.columns.map { SQLName.quoted($0.sqlName) }
-    let changing = table.columns.enumerated().filter {
-      !table.isKey($0.offset) && !isOfThisDevice($0.element)
-    }
-    .map { columns[$0.offset] }
-    var sql = "INSERT INTO \(names.own)(\(columns.joined(separator: ","))) "
-    sql += "SELECT \(columns.joined(separator: ",")) FROM \(names.side) WHERE true "
-    sql += "ON CONFLICT(\(key.joined(separator: ","))) DO "
-    if changing.isEmpty {
-      sql += "NOTHING"
-    } else {
-      sql += "UPDATE SET \(changing.map { "\($0) = excluded.\($0)" }.joined(separator: ",")) WHERE "
-      sql += "(\(changing.map { "\(names.own).\($0)" }.joined(separator: ","))) IS NOT "
-      sql += "(\(changing.map { "excluded.\($0)" }.joined(separator: ",")))"
-    }
-    try connection.execute(sql)
+    let key = table.key.map { columns[$0] }
+    let changing = table.columns.indices.filter { !table.isKey($0) && !isOfThisDevice(table.columns[$0]) }
+      .map { columns[$0] }
+    let conflict = "ON CONFLICT(\(key.joined(separator: ","))) DO "
+    if changing.isEmpty { return conflict + "NOTHING" }
+    return conflict + "UPDATE SET \(changing.map { "\($0) = excluded.\($0)" }.joined(separator: ",")) WHERE "
+      + "(\(changing.map { "\(own).\($0)" }.joined(separator: ","))) IS NOT "
+      + "(\(changing.map { "excluded.\($0)" }.joined(separator: ",")))"
   }
 
   /// Where columns are learnt, one key has two stored forms, which only a look-up by key finds.

@@ -11,7 +11,8 @@ package final class CurlRemote: Remote {
 
   init(_ remote: EngineConfiguration.Remote, limits: HTTPPoster.Limits) {
     endpoint = Endpoint(remote.url)
-    path = remote.restPath
+    let parts = remote.restPath.split(separator: "/")
+    path = parts.map { "/" + $0 }.joined()
     key = remote.publishableKey
     schema = remote.schema
     self.limits = limits
