@@ -381,4 +381,17 @@ struct PushTests {
     #expect(PushScript.mutations(script.pushes[0])[0]["columns"]?.jsonText == #"{"title":"1"}"#)
     #expect(try fixture.sql("SELECT title, n FROM todos") == ["theirs|2"])
   }
+
+  @Test(arguments: [
+    ("varchar(3)", #""longer""#, "longer"), ("enum('a','b')", #""c""#, "c"), ("smallint", "70000", "70000"),
+    ("numeric(4,2)", "123456.789", "123456.789"), ("enum('a')[]", #"["a","z"]"#, #"["a","z"]"#),
+  ])
+  func aBoundThatHasGrownUpstreamKeepsNoRowAway(type: String, value: String, stored: String) throws {
+    let table = EngineFixture.table(["id": "text", "v": type])
+    let (fixture, script) = try EngineFixture.scripted([("todos", table)])
+    fixture.apply(.insert, "todos", "a")
+    script.verdicts(#"applied {"id":"a","v":\#(value)}"#)
+    try fixture.engine.pushOnce()
+    #expect(try fixture.sql("SELECT v FROM todos") == [stored])
+  }
 }

@@ -76,6 +76,10 @@ struct PullRun {
   }
 
   private func refillOwnerBuckets() throws(KizunaError) {
+    try engine.scopeChanges.pass { () throws(KizunaError) in try refillAlone() }
+  }
+
+  private func refillAlone() throws(KizunaError) {
     guard let owner = engine.shared.identity.owner else { return }
     let values = engine.session.with { $0.buckets }
     var unset: [(table: String, column: String)] = []
@@ -191,6 +195,7 @@ struct PullRun {
   private func close(
     _ page: PullPage, _ request: PullRequest, _ transfer: StagedTransfer
   ) throws(KizunaError) -> Bool {
+    let staged = transfer.sides
     do throws(KizunaError) {
       for index in transfer.sides.indices {
         while try engine.writer.perform({ context throws(KizunaError) -> Bool in
@@ -204,7 +209,7 @@ struct PullRun {
       }
     } catch {
       // What is staged stays, so that another try can complete it.
-      transfer.distrustSides()
+      transfer.undo(to: staged)
       throw error
     }
     // The sequence is closed; what cannot be cleared now goes with the next transfer, or when the store opens.
@@ -225,9 +230,14 @@ struct PullRun {
       try Staging.leftovers(context.connection)
     }
     for name in names {
-      while try engine.writer.perform({ context throws(KizunaError) in
-        try !Staging.shrink(name, context.connection)
-      }) {}
+      var isGone = false
+      while !isGone {
+        // The next opening takes away what a store that closes leaves.
+        if engine.closing.isClosed { return }
+        isGone = try engine.writer.perform { context throws(KizunaError) in
+          try Staging.shrink(name, context.connection)
+        }
+      }
     }
     try engine.writer.perform { context throws(KizunaError) in try Staging.empty(context.connection) }
   }

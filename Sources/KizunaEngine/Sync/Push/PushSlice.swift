@@ -32,12 +32,15 @@ extension WriteContext {
   func takeSlice(limit: Int) throws(KizunaError) -> PushSlice {
     let statement = try connection.cached(
       """
-      SELECT seq, op, columns, transforms, mutation_id, write_id, "table", pk, precondition, hlc, batch_id, base_id
+      SELECT seq, op, columns, transforms, mutation_id, write_id, "table", pk, precondition, hlc, batch_id, base_id,
+        in_flight
       FROM _kizunasync_outbox ORDER BY seq
       """)
     defer { statement.reset() }
     var entries: [PushSlice.Entry] = []
     var bytes = 0
+    // An entry whose return failed is on its way still, and left the queue's depth then.
+    var leaving = 0
     while try statement.step() {
       let entry = try Self.entry(statement)
       if let head = entries.first {
@@ -45,6 +48,7 @@ extension WriteContext {
         if head.batchId == nil, entries.count >= limit || bytes >= Self.pushBytes { break }
       }
       bytes += entry.columns.utf8.count
+      if statement.integer(12) == 0 { leaving += 1 }
       entries.append(entry)
     }
     statement.reset()
@@ -52,7 +56,7 @@ extension WriteContext {
     try connection.run(
       "UPDATE _kizunasync_outbox SET in_flight = 1, attempts = attempts + 1 WHERE seq BETWEEN ? AND ?",
       .integer(first.mutation.seq), .integer(last.mutation.seq))
-    change.queued -= entries.count
+    change.queued -= leaving
     return PushSlice(entries: entries)
   }
 
@@ -65,9 +69,10 @@ extension WriteContext {
   }
 
   /// The request failed: the slice waits again.
-  func returnSlice(_ slice: PushSlice) throws(KizunaError) {
+  func returnSlice() throws(KizunaError) {
+    let before = connection.totalChanges
     try connection.run("UPDATE _kizunasync_outbox SET in_flight = 0 WHERE in_flight = 1")
-    change.queued += slice.entries.count
+    change.queued += Int(connection.totalChanges - before)
   }
 }
 

@@ -12,8 +12,9 @@ extension WriteContext {
   func reconcile(_ answer: PushAnswer, _ slice: PushSlice) throws(KizunaError) {
     switch answer {
     case .resetRequired:
-      try returnSlice(slice)
-      try latchBlock("reset_required")
+      try returnSlice()
+      // Another user's token, met while the answer was on its way, blocks for a weightier reason.
+      if identity.softBlockReason == nil { try latchBlock("reset_required") }
     case .verdicts(let verdicts):
       var outcomes: [Outcome] = []
       for (verdict, entry) in zip(verdicts, slice.entries) {
@@ -81,8 +82,8 @@ extension WriteContext {
   ) throws(KizunaError) {
     guard let first = steps.first?.entry else { return }
     let pending = try pending(on: id)
-    guard var table = catalog.table(first.table) else {
-      // No longer configured: nothing shows the row.
+    guard var table = catalog.table(first.table), table.syncMode != .localOnly else {
+      // No longer configured: nothing shows the row. Or this device's alone since: the upstream has no say in it.
       if pending.isEmpty { try connection.run("DELETE FROM _kizunasync_base WHERE id = ?", .integer(id)) }
       return
     }

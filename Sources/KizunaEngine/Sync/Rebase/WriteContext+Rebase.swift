@@ -42,12 +42,17 @@ extension WriteContext {
     return (table, values)
   }
 
+  /// A value beyond the declared bounds is taken all the same: they may have been widened upstream, and a pull must
+  /// not fail for that.
   private static func serverValue(
     _ value: JSONValue, _ column: ColumnSchema, _ table: TableSchema
   ) throws(KizunaError) -> SQLValue {
     do throws(KizunaError) {
       return try column.type.stored(json: value, zone: .utc)
     } catch {
+      if let wider = column.type.unbounded, let stored = try? wider.stored(json: value, zone: .utc) {
+        return stored
+      }
       throw KizunaError(
         "JSON",
         "column \(column.name) of table \(table.name) is declared otherwise than upstream: \(error.message)",
