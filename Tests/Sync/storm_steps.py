@@ -15,7 +15,7 @@ from storm_world import EVERY_TEAM, KEYS, TABLES, TEAMED, TEAMS, Effect, Failure
 WORDS = ("tin", "oak", "sea", "fog")
 # What the upstream or the network may do to a run. Anything else is a finding.
 RUN_STATUS = (204, 502)
-RUN_CODES = ("REMOTE", "PERMANENT_TRANSPORT", "JSON")
+RUN_CODES = ("REMOTE", "PERMANENT_TRANSPORT")
 
 Step = Callable[[Storm, Member], str]
 STEPS: list[tuple[int, Step]] = []
@@ -452,3 +452,11 @@ def sql_increment(storm: Storm, _: Member) -> str:
         where, values = condition(table, key)
         sql(storm, f"update public.{table} set n = n + %s where {where}", storm.rng.randint(1, 5), *values)
     return table
+
+
+@step(1)
+def sql_forget(storm: Storm, _: Member) -> str:
+    """Time passes: removals are forgotten and the log is compacted, so that old checkpoints expire."""
+    sql(storm, "update kizunasync.tombstones set deleted_at = deleted_at - interval '40 days'")
+    storm.book.forgets = True
+    return f"up to {storm.database.scalar('select kizunasync.reap()')}, {storm.database.scalar('select kizunasync.compact()')}"
