@@ -215,16 +215,6 @@ def test_the_kept_value_is_compared_after_a_restart(world: World) -> None:
     assert device.ids("todos") == ["roses"]
 
 
-def test_the_first_value_arms_nothing(world: World) -> None:
-    """Filling an empty bucket is no switch: a table that is new in the configuration does not start over."""
-    device = world.device(ANA, "units").sync()
-    cursor = device.cursor()
-    device.gateway.config["tables"] = {name: TABLES[name] for name in ("units", "todos")}
-    device.restart()
-    device.rpc("set_bucket", team_id="kitchen")
-    assert cursor != "0" and "0" not in starts(world, device.sync)
-
-
 def test_the_same_value_arms_nothing(world: World) -> None:
     """Saying it twice changes nothing."""
     device = world.kitchen()
