@@ -460,4 +460,5 @@ def sql_forget(storm: Storm, _: Member) -> str:
     """Time passes: removals are forgotten and the log is compacted, so that old checkpoints expire."""
     sql(storm, "update kizunasync.tombstones set deleted_at = deleted_at - interval '40 days'")
     storm.book.forgets = True
-    return f"up to {storm.database.scalar('select kizunasync.reap()')}, {storm.database.scalar('select kizunasync.compact()')}"
+    reaped, gone = (storm.database.scalar(f"select kizunasync.{each}()") for each in ("reap", "compact"))
+    return f"removals up to {reaped}, {gone} entries of the log"

@@ -215,6 +215,14 @@ def test_the_kept_value_is_compared_after_a_restart(world: World) -> None:
     assert device.ids("todos") == ["roses"]
 
 
+def test_the_first_value_of_a_new_table_brings_its_rows(world: World) -> None:
+    """A table that joins the configuration later has its bucket filled like any other."""
+    device = world.device(ANA, "units").sync()
+    device.gateway.config["tables"] = {name: TABLES[name] for name in ("units", "todos")}
+    device.restart().exchange("kitchen")
+    assert device.ids("todos") == ["bread", "milk", "oven"] and device.ids("units") == ["g", "x"]
+
+
 def test_the_same_value_arms_nothing(world: World) -> None:
     """Saying it twice changes nothing."""
     device = world.kitchen()
