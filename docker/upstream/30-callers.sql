@@ -113,11 +113,12 @@ language sql immutable set search_path = '' as $$
 $$;
 
 -- Rows of one table by their keys, as the caller may see them. Stable, so that it reads by the snapshot of the
--- statement that calls it.
+-- statement that calls it. A page is few of a table's rows: they are looked up by key, where a planner that takes
+-- every look-up for a disk's would read the whole table once a page.
 create or replace function kizunasync.render_rows(statement text, pks text[])
 returns table (pk text, image jsonb)
 language plpgsql stable security definer set search_path = '' set timezone = 'UTC' set datestyle = 'ISO'
-set intervalstyle = 'postgres' set bytea_output = 'hex' set extra_float_digits = 1 as $$
+set intervalstyle = 'postgres' set bytea_output = 'hex' set extra_float_digits = 1 set random_page_cost = 1.1 as $$
 begin
   perform kizunasync.demand_inside();
   return query execute statement using pks;

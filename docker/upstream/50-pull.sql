@@ -125,6 +125,8 @@ create or replace function kizunasync.build_page(
 language plpgsql stable set search_path = '' set timezone = 'UTC' set datestyle = 'ISO' set intervalstyle = 'postgres' as $$
 declare
   entries jsonb[] := '{}';       -- {"table", "label", "params" with the bucket as its label}
+  plain jsonb := '{}';           -- table -> labels that an entry names with no other parameter
+  special jsonb[] := '{}';       -- the other entries
   statements jsonb := '{}';      -- table -> how its rows are rendered
   entry record;
   wanted kizunasync.registered_tables;
@@ -142,13 +144,12 @@ declare
   scope_tables text[];
   scope_labels text[];
   readables jsonb := '{}';
-  candidate record;
+  chunk record;
   examined integer := 0;
   delivered integer := 0;
   position bigint := 0;
   last_delivered bigint;
   wanted_rows integer;
-  in_chunk integer;
   more boolean := false;
   rows_out text[] := '{}';
   tombs_out text[] := '{}';
@@ -208,6 +209,13 @@ begin
     end if;
     entries := entries
       || jsonb_build_object('table', entry.table_name, 'label', label, 'params', entry.params);
+    if entry.params - coalesce(wanted.bucket_column, '') = '{}' and entry.params ? coalesce(wanted.bucket_column, '')
+      = (wanted.bucket_column is not null)
+    then
+      plain := plain || jsonb_build_object(entry.table_name, coalesce(plain -> entry.table_name, '[]') || to_jsonb(label));
+    else
+      special := special || entries[cardinality(entries)];
+    end if;
   end loop;
 
   select r.reaped_seq into reaped from kizunasync.reap_state r;
@@ -226,85 +234,95 @@ begin
   <<walk>>
   while examined < scan_cap and scope_tables is not null loop
     wanted_rows := least(scan_cap - examined, page_limit - delivered + 1 + 16);
-    in_chunk := 0;
-    for candidate in
-      with chunk as materialized (
-        select c.* from unnest(scope_tables, scope_labels) s(table_name, bucket)
-        cross join lateral (
-          select * from (
-            (select l.seq, 'w'::"char" as kind, s.table_name, l.pk, s.bucket, null::timestamptz as deleted_at
-              from kizunasync.change_log l
-              where l.table_name = s.table_name and l.bucket = s.bucket and l.seq <= horizon
-                and l.seq > greatest(high, position)
-                and not exists (
-                  select from kizunasync.change_log n
-                  where n.table_name = l.table_name and n.pk = l.pk and n.seq > l.seq)
-              order by l.seq limit wanted_rows)
-            union all
-            (select l.seq, 'w'::"char", s.table_name, l.pk, s.bucket, null
-              from kizunasync.change_log l
-              where l.seq = any (holes) and l.seq > position and l.table_name = s.table_name and l.bucket = s.bucket
-                and not exists (
-                  select from kizunasync.change_log n
-                  where n.table_name = l.table_name and n.pk = l.pk and n.seq > l.seq)
-              order by l.seq limit wanted_rows)
-            union all
-            (select t.seq, 'd'::"char", s.table_name, t.pk, s.bucket, t.deleted_at
-              from kizunasync.tombstones t
-              where t.table_name = s.table_name and t.bucket = s.bucket and t.seq <= horizon and t.seq > position
-                and (t.seq > high or t.seq = any (holes))
-                and exists (
-                  select from kizunasync.grants g
-                  where g.user_id = caller and g.table_name = s.table_name and g.bucket = s.bucket)
-              order by t.seq limit wanted_rows)
-          ) u order by u.seq limit wanted_rows
-        ) c
-        order by c.seq limit wanted_rows
-      ), images as materialized (
-        select g.table_name, r.pk, r.image
-        from (select chunk.table_name, array_agg(distinct chunk.pk) as pks from chunk group by chunk.table_name) g
-        cross join lateral kizunasync.render_rows(statements ->> g.table_name, g.pks) r
-      ), visible as materialized (
-        select i.* from images i
-        where exists (
-          select from unnest(entries) e
-          where e ->> 'table' = i.table_name and kizunasync.satisfies(i.image, e -> 'params'))
-      )
-      select c.seq, c.kind, c.table_name, c.pk, c.bucket,
-        case when c.kind = 'w' and v.pk is not null then
-            format('{"table":%s,"pk":%s,"seq":"%s","row":%s}', to_json(c.table_name), to_json(c.pk), c.seq, v.image)
-          when c.kind = 'd' and v.pk is null then
-            format('{"table":%s,"pk":%s,"seq":"%s","deleted_at":%s}', to_json(c.table_name), to_json(c.pk), c.seq,
-              to_json(c.deleted_at))
-        end as line,
-        coalesce(v.image ->> (bucket_columns ->> c.table_name), '') as bucket_now
-      from chunk c left join visible v on v.table_name = c.table_name and v.pk = c.pk
-      order by c.seq
-    loop
-      in_chunk := in_chunk + 1;
-      if candidate.line is not null and delivered = page_limit then
-        more := true;
-        position := last_delivered;
-        exit walk;
-      end if;
-      examined := examined + 1;
-      position := candidate.seq;
-      if candidate.line is null then continue; end if;
-      delivered := delivered + 1;
-      last_delivered := candidate.seq;
-      if candidate.kind = 'd' then
-        tombs_out := tombs_out || candidate.line;
-      else
-        rows_out := rows_out || candidate.line;
-        row_tables := row_tables || candidate.table_name;
-        row_pks := row_pks || candidate.pk;
-        row_seqs := row_seqs || candidate.seq;
-        grant_tables := grant_tables || candidate.table_name;
-        grant_buckets := grant_buckets || candidate.bucket_now;
-      end if;
-      exit when examined = scan_cap;
-    end loop;
-    if in_chunk < wanted_rows then exit walk; end if;
+    with candidates as materialized (
+      select c.* from unnest(scope_tables, scope_labels) s(table_name, bucket)
+      cross join lateral (
+        select * from (
+          (select l.seq, 'w'::"char" as kind, s.table_name, l.pk, s.bucket, null::timestamptz as deleted_at
+            from kizunasync.change_log l
+            where l.table_name = s.table_name and l.bucket = s.bucket and l.seq <= horizon
+              and l.seq > greatest(high, position)
+              and not exists (
+                select from kizunasync.change_log n
+                where n.table_name = l.table_name and n.pk = l.pk and n.seq > l.seq)
+            order by l.seq limit wanted_rows)
+          union all
+          (select l.seq, 'w'::"char", s.table_name, l.pk, s.bucket, null
+            from kizunasync.change_log l
+            where l.seq = any (holes) and l.seq > position and l.table_name = s.table_name and l.bucket = s.bucket
+              and not exists (
+                select from kizunasync.change_log n
+                where n.table_name = l.table_name and n.pk = l.pk and n.seq > l.seq)
+            order by l.seq limit wanted_rows)
+          union all
+          (select t.seq, 'd'::"char", s.table_name, t.pk, s.bucket, t.deleted_at
+            from kizunasync.tombstones t
+            where t.table_name = s.table_name and t.bucket = s.bucket and t.seq <= horizon and t.seq > position
+              and (t.seq > high or t.seq = any (holes))
+              and exists (
+                select from kizunasync.grants g
+                where g.user_id = caller and g.table_name = s.table_name and g.bucket = s.bucket)
+            order by t.seq limit wanted_rows)
+        ) u order by u.seq limit wanted_rows
+      ) c
+      order by c.seq limit wanted_rows
+    ), images as materialized (
+      select g.table_name, r.pk, r.image, g.labels,
+        case when g.bucket_column is null then '' else r.image ->> g.bucket_column end as bucket
+      from (
+        select c.table_name, array_agg(distinct c.pk) as pks, bucket_columns ->> c.table_name as bucket_column,
+          plain -> c.table_name as labels
+        from candidates c group by c.table_name) g
+      cross join lateral kizunasync.render_rows(statements ->> g.table_name, g.pks) r
+    ), visible as materialized (
+      select i.table_name, i.pk, i.image, coalesce(i.bucket, '') as bucket from images i
+      where i.labels ? i.bucket or exists (
+        select from unnest(special) e
+        where e ->> 'table' = i.table_name and kizunasync.satisfies(i.image, e -> 'params'))
+    ), lines as (
+      select c.seq, c.kind, c.table_name, c.pk, v.bucket,
+        case
+          when c.kind = 'w' and v.pk is not null then '{"table":' || to_json(c.table_name) || ',"pk":' || to_json(c.pk)
+            || ',"seq":"' || c.seq || '","row":' || v.image || '}'
+          when c.kind = 'd' and v.pk is null then '{"table":' || to_json(c.table_name) || ',"pk":' || to_json(c.pk)
+            || ',"seq":"' || c.seq || '","deleted_at":' || coalesce(to_json(c.deleted_at)::text, '') || '}'
+        end as line
+      from candidates c left join visible v on v.table_name = c.table_name and v.pk = c.pk
+    ), counted as (
+      select l.*, count(l.line) over (order by l.seq) as number from lines l
+    ), fitting as (
+      select * from counted where line is not null and number <= page_limit - delivered
+    )
+    select f.*, n.*, g.* into chunk
+    from (
+      select string_agg(line, ',' order by seq) filter (where kind = 'w') as row_lines,
+        string_agg(line, ',' order by seq) filter (where kind = 'd') as tomb_lines,
+        array_agg(table_name order by seq) filter (where kind = 'w') as row_tables,
+        array_agg(pk order by seq) filter (where kind = 'w') as row_pks,
+        array_agg(seq order by seq) filter (where kind = 'w') as row_seqs,
+        count(*) as lines, max(seq) as last_line
+      from fitting) f
+    cross join (select count(*) as candidates, max(seq) as last_candidate, count(line) as deliverable from counted) n
+    cross join (
+      select array_agg(d.table_name) as grant_tables, array_agg(d.bucket) as grant_buckets
+      from (select distinct table_name, bucket from fitting where kind = 'w') d) g;
+    rows_out := rows_out || chunk.row_lines;
+    tombs_out := tombs_out || chunk.tomb_lines;
+    row_tables := row_tables || chunk.row_tables;
+    row_pks := row_pks || chunk.row_pks;
+    row_seqs := row_seqs || chunk.row_seqs;
+    grant_tables := grant_tables || chunk.grant_tables;
+    grant_buckets := grant_buckets || chunk.grant_buckets;
+    delivered := delivered + chunk.lines;
+    last_delivered := coalesce(chunk.last_line, last_delivered);
+    if chunk.deliverable > chunk.lines then
+      more := true;
+      position := last_delivered;
+      exit walk;
+    end if;
+    examined := examined + chunk.candidates;
+    position := coalesce(chunk.last_candidate, position);
+    if chunk.candidates < wanted_rows then exit walk; end if;
   end loop;
 
   -- The cap ended the walk: is anything left behind it?
