@@ -50,14 +50,6 @@ struct SeedBucketSyncTests {
     #expect(try world.value("select priority from public.todos where id = 'milk'") as? Int == 8)
   }
 
-  @Test func theFirstValueArmsNothing() async throws {
-    let ana = try await world.client()
-    try await ana.client.seedCheckpoint("1")
-    try await ana.client.setBucket(["team_id": "kitchen"])
-    try await ana.client.pullOnce()
-    #expect(try lastCursor() == "1")
-  }
-
   @Test func theSameValueAndAClearedOneArmNothing() async throws {
     let ana = try await kitchen()
     let cursor = try await ana.client.checkpoint().cursor
