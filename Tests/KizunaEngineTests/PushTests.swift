@@ -55,7 +55,7 @@ struct PushTests {
     fixture.apply(.insert, "todos", "a", #"{"title":"1"}"#)
     #expect(EngineFixture.code { try fixture.engine.sync() } == "REMOTE/AUTH_SESSION_MISSING")
     #expect(script.functions == [])
-    #expect(try fixture.engine.outboxDepth() == 1)
+    #expect(fixture.outbox("attempts, in_flight") == ["0|0"])
   }
 
   @Test func aRefusalRestoresTheUpstreamsRow() throws {
@@ -380,5 +380,18 @@ struct PushTests {
     try fixture.engine.pushOnce()
     #expect(PushScript.mutations(script.pushes[0])[0]["columns"]?.jsonText == #"{"title":"1"}"#)
     #expect(try fixture.sql("SELECT title, n FROM todos") == ["theirs|2"])
+  }
+
+  @Test(arguments: [
+    ("varchar(3)", #""longer""#, "longer"), ("enum('a','b')", #""c""#, "c"), ("smallint", "70000", "70000"),
+    ("numeric(4,2)", "123456.789", "123456.789"), ("enum('a')[]", #"["a","z"]"#, #"["a","z"]"#),
+  ])
+  func aBoundThatHasGrownUpstreamKeepsNoRowAway(type: String, value: String, stored: String) throws {
+    let table = EngineFixture.table(["id": "text", "v": type])
+    let (fixture, script) = try EngineFixture.scripted([("todos", table)])
+    fixture.apply(.insert, "todos", "a")
+    script.verdicts(#"applied {"id":"a","v":\#(value)}"#)
+    try fixture.engine.pushOnce()
+    #expect(try fixture.sql("SELECT v FROM todos") == [stored])
   }
 }

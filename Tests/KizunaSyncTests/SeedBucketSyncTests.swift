@@ -61,6 +61,13 @@ struct SeedBucketSyncTests {
     }
   }
 
+  @Test func theFirstValueArmsNothing() async throws {
+    let ana = try await world.client()
+    try await ana.client.seedCheckpoint("7")
+    try await ana.exchange("kitchen")
+    #expect(try world.calls("pull").first?["cursor"] as? String == "7")
+  }
+
   @Test func everyOpenStartsWithoutValuesAndComparesWithTheKeptOne() async throws {
     let ana = try await kitchen()
     let cursor = try await ana.client.checkpoint().cursor
@@ -125,5 +132,24 @@ struct SeedBucketSyncTests {
     #expect(await refusal { try await ana.client.setBucket(["team_id": Date()]) } == nil)
     try await ana.client.sync()
     #expect(try await ana.ids() == ["bread", "milk", "oven"])
+  }
+
+  @Test(.timeLimit(.minutes(1))) func theSchedulerRunsAfterASwitchWhenItIsWoken() async throws {
+    let ana = try await world.client()
+    try await ana.client.setBucket(["team_id": "kitchen"])
+    let syncScheduler = KizunaSyncScheduler(
+      client: ana.client, pollInterval: 0, monitorPath: false, observeForeground: false,
+      refreshSession: { true })
+    let (healths, sink) = AsyncStream<KizunaSyncSyncHealth>.makeStream()
+    let end = syncScheduler.onHealth { sink.yield($0) }
+    syncScheduler.start()
+    for await health in healths where health.phase == .idle && health.lastSuccessAt != nil { break }
+    #expect(try await ana.ids() == ["bread", "milk", "oven"])
+    try await ana.client.setBucket(["team_id": "garden"])
+    syncScheduler.wake()
+    for await _ in healths where try await ana.ids() == ["roses"] { break }
+    #expect(try await ana.ids() == ["roses"])
+    end()
+    syncScheduler.stop()
   }
 }

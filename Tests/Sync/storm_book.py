@@ -56,6 +56,8 @@ class Change:
 class Book:
     def __init__(self) -> None:
         self.writes: list[Write] = []
+        # Once removals are forgotten, a queued insert of a removed key is as good as any.
+        self.forgets = False
 
     def note(self, write: Write) -> None:
         self.writes.append(write)
@@ -64,7 +66,7 @@ class Book:
         """What is wrong, in words. `rejections`: (device, entry)."""
         verdicts = _Verdicts(rejections)
         return (self._marks(audit, verdicts) + self._counts(audit, verdicts) + self._sums(audit, verdicts)
-                + _revived(audit) + verdicts.unnamed(self.writes))
+                + ([] if self.forgets else _revived(audit)) + verdicts.unnamed(self.writes))
 
     def _marks(self, audit: list[Change], verdicts: _Verdicts) -> list[str]:
         landed = _landed(audit)

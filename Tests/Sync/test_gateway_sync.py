@@ -54,6 +54,36 @@ def test_a_write_that_is_not_judged_in_time_is_accepted(world: World, upstream: 
     assert ana.depth() == 1 and ana.keys("todos") == [key(1)]
 
 
+def test_a_call_that_leaves_nothing_to_judge_does_not_wait(world: World):
+    notes = {"columns": {"id": "uuid", "text": "text"}, "sync_mode": "local-only"}
+    ana = world.device("ana", "todos", tables={"scratchpad": notes})
+    began = time.monotonic()
+    calls = [("POST", "todos", [{"id": key(1)}], "wait=20, tx=rollback"), ("POST", "todos", [], "wait=20"),
+             ("PATCH", f"todos?id=eq.{key(9)}", {"title": "x"}, "wait=20"),
+             ("DELETE", f"todos?id=eq.{key(9)}", None, "wait=20"),
+             ("POST", "scratchpad", [{"id": key(1)}], "wait=20"),
+             ("POST", "todos", [{"id": key(1), "n": "no number"}], "wait=20")]
+    statuses = [ana.request(method, f"/rest/v1/{target}", body, Prefer=prefer).status
+                for method, target, body, prefer in calls]
+    assert statuses == [201, 201, 200, 200, 201, 400] and time.monotonic() - began < 5
+    assert ana.depth() == 0
+
+
+def test_an_update_of_many_rows_that_waits_is_told_of_each_refusal(world: World):
+    for number in range(1, 6):
+        world.todo(number, n=number)
+    ana = live(world)
+    world.change("todos", key(2), title="meanwhile")
+    world.change("todos", key(4), title="meanwhile")
+    answer = ana.request("PATCH", "/rest/v1/todos?n=gt.0&precondition.title=old", {"note": "x"}, Prefer="wait=20")
+    assert answer.status == 409 and len(answer.json()["details"]) == 5
+    answer = ana.request("PATCH", "/rest/v1/todos?n=gt.0&precondition.title=meanwhile", {"note": "x"},
+                         Prefer="wait=20, return=representation")
+    assert answer.status == 409
+    assert sorted(each["pk"] for each in answer.json()["details"]) == [key(1), key(3), key(5)]
+    assert [each["note"] for each in ana.rows("todos")] == [None, "x", None, "x", None]
+
+
 def test_others_are_served_while_one_waits(world: World):
     ana = live(world)
     held = world.upstream.fail("hold", function="push")

@@ -215,14 +215,12 @@ def test_the_kept_value_is_compared_after_a_restart(world: World) -> None:
     assert device.ids("todos") == ["roses"]
 
 
-def test_the_first_value_arms_nothing(world: World) -> None:
-    """Filling an empty bucket is no switch: a table that is new in the configuration does not start over."""
+def test_the_first_value_of_a_new_table_brings_its_rows(world: World) -> None:
+    """A table that joins the configuration later has its bucket filled like any other."""
     device = world.device(ANA, "units").sync()
-    cursor = device.cursor()
     device.gateway.config["tables"] = {name: TABLES[name] for name in ("units", "todos")}
-    device.restart()
-    device.rpc("set_bucket", team_id="kitchen")
-    assert cursor != "0" and "0" not in starts(world, device.sync)
+    device.restart().exchange("kitchen")
+    assert device.ids("todos") == ["bread", "milk", "oven"] and device.ids("units") == ["g", "x"]
 
 
 def test_the_same_value_arms_nothing(world: World) -> None:

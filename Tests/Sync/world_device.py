@@ -17,7 +17,7 @@ from world_tables import key, key_of
 if TYPE_CHECKING:
     from support import World
 
-DEADLINE = 10.0
+DEADLINE = 30.0
 
 
 def eventually(condition: Callable[[], Any], what: str = "", timeout: float = DEADLINE) -> Any:

@@ -1,5 +1,8 @@
 -- The roles that the server half works with. A hosted project has the first three; a plain PostgreSQL gets them here.
 
+-- What is there already is no news.
+set client_min_messages = warning;
+
 create schema if not exists kizunasync;
 
 do $$

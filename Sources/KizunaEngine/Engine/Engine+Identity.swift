@@ -26,6 +26,10 @@ extension Engine {
   }
 
   func meet(_ subject: String) throws(KizunaError) {
+    try scopeChanges.pass { () throws(KizunaError) in try meetAlone(subject) }
+  }
+
+  private func meetAlone(_ subject: String) throws(KizunaError) {
     let catalog = shared.catalog
     let (isNew, scope) = try writer.perform { context throws(KizunaError) -> (Bool, Int) in
       (try context.meet(subject: subject), context.identity.scope)
@@ -55,6 +59,12 @@ extension Engine {
       for table in bucketed { assigned.append((table.name, member.key, text)) }
     }
     let kept = assigned
+    try scopeChanges.pass { () throws(KizunaError) in try keepBuckets(kept) }
+  }
+
+  private func keepBuckets(
+    _ kept: [(table: String, key: String, value: String)]
+  ) throws(KizunaError) {
     let scope = try writer.perform { context throws(KizunaError) -> Int in
       for entry in kept { try context.keepScope(entry.table, entry.key, entry.value) }
       return context.identity.scope

@@ -67,6 +67,11 @@ extension Engine {
       for table in catalog.tables where table.syncMode != .localOnly {
         try context.connection.execute("DELETE FROM \(SQLName.quoted(table.sqlName))")
       }
+      // Rows of tables that are configured no more are the old user's too.
+      for name in try TableScopes.kept(context.connection)?.left ?? [] {
+        guard let table = try SchemaRegistry.load(name, context.connection) else { continue }
+        try context.connection.execute("DELETE FROM \(SQLName.quoted(table.sqlName))")
+      }
       for name in ["outbox", "base", "server_tombstones", "rejections", "overwrites", "buckets", "pushed"] {
         try context.connection.execute("DELETE FROM \(EngineTables.prefix)\(name)")
       }

@@ -21,6 +21,9 @@ package final class Engine: Sendable {
   let tokenSource = Guarded<(any AccessTokenSource)?>(nil)
   /// Runs of sync, and what must not happen beside one, pass one at a time.
   let turnstile = Turnstile()
+  /// A bucket's value changes in the store and then in the process: one change after the other, so that both keep
+  /// the same.
+  let scopeChanges = Turnstile()
   let budget = Guarded(PushRun.Budget())
   let verdicts: VerdictWatch
   private let readers: ReaderPool

@@ -14,6 +14,7 @@ struct Migration {
         let wanted = try ConfiguredTable(name, table)
         tables.append(try bring(wanted, &taken))
       }
+      try keepScopes(of: tables)
       try connection.execute("COMMIT")
       return Catalog(version: 1, tables: tables, relations: EngineTables.relations)
     } catch {
@@ -31,6 +32,23 @@ struct Migration {
         hint: "Open it with that release, or name another database.")
     }
     try Meta.set("format", String(EngineTables.format), connection)
+  }
+
+  /// The one cursor says nothing of a table that it was not made for: one that is new to sync, or that is taken by
+  /// another bucket column now, needs a pull that starts over. Rows of a table that was local-only are nowhere else:
+  /// for its sake what the pull omits stays.
+  private func keepScopes(of tables: [TableSchema]) throws(KizunaError) {
+    let kept = try TableScopes.kept(connection)
+    let scopes = TableScopes(tables, after: kept)
+    try scopes.keep(connection)
+    let cursor = try Meta.text("cursor", connection) ?? "0"
+    guard let kept, !cursor.sameBytes(as: "0") else { return }
+    let foreign = scopes.synced.filter { kept.scopes[$0.key] != $0.value }
+    if foreign.contains(where: { kept.scopes[$0.key] == TableScopes.local }) {
+      try Meta.set("cursor", nil, connection)
+    } else if !foreign.isEmpty {
+      try Meta.set("restart_pull", "1", connection)
+    }
   }
 
   private func takenTables() throws(KizunaError) -> Set<String> {

@@ -1,6 +1,6 @@
 extension Engine {
   /// Pushes until the outbox is empty, then pulls until the sequence closes. A push that the upstream refused for
-  /// good is reported after the pull; one that may yet succeed ends the run at once. Nothing is sent, and nothing
+  /// good is reported after the pull, however that ends; one that may yet succeed ends the run at once. Nothing is sent, and nothing
   /// reported, while the store is blocked. `REMOTE` without an upstream or while paused.
   package func sync() throws(KizunaError) {
     try inTurn { () throws(KizunaError) in
@@ -11,7 +11,11 @@ extension Engine {
         if error.code == "REMOTE" { throw error }
         refusal = error
       }
-      try PullRun(engine: self).pullAll()
+      do throws(KizunaError) {
+        try PullRun(engine: self).pullAll()
+      } catch {
+        throw refusal ?? error
+      }
       if let refusal { throw refusal }
     }
   }
@@ -29,6 +33,8 @@ extension Engine {
   private func inTurn(_ body: () throws(KizunaError) -> Void) throws(KizunaError) {
     try turnstile.pass { () throws(KizunaError) in
       try checkNetwork()
+      // A blocked store asks nobody for anything, not even for a token.
+      guard shared.identity.softBlockReason == nil else { return }
       try refreshToken(refused: nil)
       if let token = session.with({ $0.accessToken }) { try recognise(token) }
       if shared.identity.softBlockReason == nil { try body() }

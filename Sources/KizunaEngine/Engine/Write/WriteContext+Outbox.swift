@@ -49,11 +49,12 @@ extension WriteContext {
 
   /// An update of nothing but device-only columns: there would be nothing to send.
   private func isOfThisDevice(_ mutation: QueuedMutation) -> Bool {
-    guard mutation.op == .update, mutation.transforms == nil,
-      let names = configuration.remote?.localOnlyColumns, !names.isEmpty,
-      let members = try? JSONParser.parse(mutation.columns).members, !members.isEmpty
+    guard mutation.op == .update, let names = configuration.remote?.localOnlyColumns, !names.isEmpty,
+      let columns = try? JSONParser.parse(mutation.columns).members
     else { return false }
-    return members.allSatisfy { member in names.contains { $0.sameBytes(as: member.key) } }
+    let transforms = mutation.transforms.flatMap { try? JSONParser.parse($0).members } ?? []
+    let members = columns + transforms
+    return !members.isEmpty && members.allSatisfy { isOfThisDevice($0.key) }
   }
 
   /// The number of the row's base entry, made if this is its first pending write. A delete marks it, which is the
@@ -111,6 +112,11 @@ extension WriteContext {
     buffer.append(UInt8(ascii: "{"))
     for (position, member) in members.enumerated() {
       if position > 0 { buffer.append(UInt8(ascii: ",")) }
+      if isOfThisDevice(member.key) {
+        throw KizunaError(
+          "LOCAL_UNSUPPORTED",
+          "a precondition is compared upstream, and column \(member.key) never leaves this device")
+      }
       buffer.appendJSON(string: member.key)
       buffer.append(UInt8(ascii: ":"))
       if let column = table.column(member.key) {

@@ -17,6 +17,8 @@ struct PullRequest {
       var params: [JSONMember] = []
       if let column = table.bucket.columnName {
         guard let value = session.buckets[table.name], !value.isEmpty else {
+          // Who signs in gives an owner's bucket its value: that is what is missing.
+          if case .owner = table.bucket, session.accessToken == nil { throw RemoteFault.sessionMissing.error }
           throw KizunaError(
             "BUCKET_UNSET", "the bucket column \(column) of table \(table.name) has no value",
             hint: "Set it with setBucket before the first pull.")

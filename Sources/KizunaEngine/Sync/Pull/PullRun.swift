@@ -76,6 +76,10 @@ struct PullRun {
   }
 
   private func refillOwnerBuckets() throws(KizunaError) {
+    try engine.scopeChanges.pass { () throws(KizunaError) in try refillAlone() }
+  }
+
+  private func refillAlone() throws(KizunaError) {
     guard let owner = engine.shared.identity.owner else { return }
     let values = engine.session.with { $0.buckets }
     var unset: [(table: String, column: String)] = []
@@ -207,6 +211,7 @@ struct PullRun {
   private func close(
     _ page: PullPage, _ request: PullRequest, _ transfer: StagedTransfer
   ) throws(KizunaError) -> Bool {
+    let staged = transfer.sides
     do throws(KizunaError) {
       for index in transfer.sides.indices {
         while try step(
@@ -223,7 +228,7 @@ struct PullRun {
       }
     } catch {
       // What is staged stays, so that another try can complete it.
-      transfer.distrustSides()
+      transfer.undo(to: staged)
       throw error
     }
     // The sequence is closed; what cannot be cleared now goes with the next transfer, or when the store opens.
@@ -244,10 +249,15 @@ struct PullRun {
       try Staging.leftovers(context.connection)
     }
     for name in names {
-      repeat {
+      var isGone = false
+      while !isGone {
+        // The next opening takes away what a store that closes leaves.
+        if engine.closing.isClosed { return }
         engine.checkpointer.settle()
-      } while try engine.writer.perform(
-        isDurable: false, { context throws(KizunaError) in try !Staging.shrink(name, context.connection) })
+        isGone = try engine.writer.perform(isDurable: false) { context throws(KizunaError) in
+          try Staging.shrink(name, context.connection)
+        }
+      }
     }
     try engine.writer.perform { context throws(KizunaError) in try Staging.empty(context.connection) }
   }

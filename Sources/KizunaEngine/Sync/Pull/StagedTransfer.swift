@@ -42,8 +42,9 @@ final class StagedTransfer: @unchecked Sendable {
     sides = Array(repeating: nil, count: tables)
   }
 
-  /// A job was undone: what it did to the side tables is looked up anew.
-  func distrustSides() {
+  /// A job was undone: the side tables that it made are gone, and what it did to others is looked up anew.
+  func undo(to known: [SideTable?]) {
+    sides = known
     for side in sides {
       side?.source = nil
       side?.filling = nil

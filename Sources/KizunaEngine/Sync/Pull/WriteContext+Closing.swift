@@ -180,8 +180,16 @@ extension WriteContext {
     let key = table.key.map { SQLName.quoted(table.columns[$0].sqlName) }
     if transfer.isReplacing {
       let same = key.map { "s.\($0) = \(names.own).\($0)" }.joined(separator: " AND ")
+      // Rows with pending writes stay as they are shown: their device-only columns stand nowhere else.
+      var shown: [StoredRow] = []
+      for pk in try pendingKeys(table) {
+        if let row = try existing(try keyValues(pk, table), table) { shown.append(row) }
+      }
       try connection.execute(
         "DELETE FROM \(names.own) WHERE NOT EXISTS (SELECT 1 FROM \(names.side) AS s WHERE \(same))")
+      for kept in shown {
+        try put(kept.values, over: try row(under: table.key.map { kept.values[$0] }, table), table)
+      }
     }
     for pk in try pendingKeys(table) {
       let staged = try existing(try keyValues(pk, table), side.schema)
@@ -201,8 +209,10 @@ extension WriteContext {
     let own = SQLName.quoted(table.sqlName)
     let columns = table.columns.map { SQLName.quoted($0.sqlName) }
     let key = table.key.map { columns[$0] }
-    let changing = table.columns.indices.filter { !table.isKey($0) && !isOfThisDevice(table.columns[$0]) }
-      .map { columns[$0] }
+    let changing = table.columns.indices.filter {
+      !table.isKey($0) && !isOfThisDevice(table.columns[$0].name)
+    }
+    .map { columns[$0] }
     let conflict = "ON CONFLICT(\(key.joined(separator: ","))) DO "
     if changing.isEmpty { return conflict + "NOTHING" }
     return conflict + "UPDATE SET \(changing.map { "\($0) = excluded.\($0)" }.joined(separator: ",")) WHERE "

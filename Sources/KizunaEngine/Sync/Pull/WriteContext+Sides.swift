@@ -33,12 +33,12 @@ extension WriteContext {
 
   /// Whether nothing would be lost with the table but its rows.
   func mayBeReplaced(_ table: TableSchema) throws(KizunaError) -> Bool {
-    if table.columns.contains(where: { isOfThisDevice($0) }) { return false }
+    if table.columns.contains(where: { isOfThisDevice($0.name) }) { return false }
     return try !TableIndexes(table, connection).hasForeignCompany()
   }
 
-  func isOfThisDevice(_ column: ColumnSchema) -> Bool {
-    configuration.remote?.localOnlyColumns.contains { $0.sameBytes(as: column.name) } == true
+  func isOfThisDevice(_ column: String) -> Bool {
+    configuration.remote?.localOnlyColumns.contains { $0.sameBytes(as: column) } == true
   }
 
   private func hasOnlyPendingRows(_ table: TableSchema) throws(KizunaError) -> Bool {

@@ -89,27 +89,29 @@ struct PushRun {
     let answer: PushAnswer
     do throws(KizunaError) {
       guard let bytes = try engine.callRemote("push", slice.body(identity, engine.configuration)) else {
-        try giveBack(slice)
+        try giveBack(wasSent: false)
         return (slice, .success(false))
       }
       answer = try PushAnswer(bytes, to: slice)
     } catch {
-      try giveBack(slice)
+      try giveBack(wasSent: error.sqlstate?.hasPrefix("AUTH_SESSION") != true)
       if error.code == "PERMANENT_TRANSPORT" { return (slice, .failure(error)) }
       throw error
     }
     do throws(KizunaError) {
       try engine.writer.perform { context throws(KizunaError) in try context.reconcile(answer, slice) }
     } catch {
-      try giveBack(slice)
+      try giveBack()
       throw error
     }
     if case .resetRequired = answer { return (slice, .success(false)) }
     return (slice, .success(true))
   }
 
-  private func giveBack(_ slice: PushSlice) throws(KizunaError) {
-    try engine.writer.perform { context throws(KizunaError) in try context.returnSlice(slice) }
+  private func giveBack(wasSent: Bool = true) throws(KizunaError) {
+    try engine.writer.perform { context throws(KizunaError) in
+      try context.returnSlice(wasSent: wasSent)
+    }
   }
 }
 

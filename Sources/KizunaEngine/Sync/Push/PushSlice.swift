@@ -32,12 +32,15 @@ extension WriteContext {
   func takeSlice(limit: Int) throws(KizunaError) -> PushSlice {
     let statement = try connection.cached(
       """
-      SELECT seq, op, columns, transforms, mutation_id, write_id, "table", pk, precondition, hlc, batch_id, base_id
+      SELECT seq, op, columns, transforms, mutation_id, write_id, "table", pk, precondition, hlc, batch_id, base_id,
+        in_flight
       FROM _kizunasync_outbox ORDER BY seq
       """)
     defer { statement.reset() }
     var entries: [PushSlice.Entry] = []
     var bytes = 0
+    // An entry whose return failed is on its way still, and left the queue's depth then.
+    var leaving = 0
     while try statement.step() {
       let entry = try Self.entry(statement)
       if let head = entries.first {
@@ -45,6 +48,7 @@ extension WriteContext {
         if head.batchId == nil, entries.count >= limit || bytes >= Self.pushBytes { break }
       }
       bytes += entry.columns.utf8.count
+      if statement.integer(12) == 0 { leaving += 1 }
       entries.append(entry)
     }
     statement.reset()
@@ -52,7 +56,7 @@ extension WriteContext {
     try connection.run(
       "UPDATE _kizunasync_outbox SET in_flight = 1, attempts = attempts + 1 WHERE seq BETWEEN ? AND ?",
       .integer(first.mutation.seq), .integer(last.mutation.seq))
-    change.queued -= entries.count
+    change.queued -= leaving
     return PushSlice(entries: entries)
   }
 
@@ -64,10 +68,13 @@ extension WriteContext {
       hlc: statement.text(9), batchId: statement.text(10), baseId: statement.integer(11))
   }
 
-  /// The request failed: the slice waits again.
-  func returnSlice(_ slice: PushSlice) throws(KizunaError) {
-    try connection.run("UPDATE _kizunasync_outbox SET in_flight = 0 WHERE in_flight = 1")
-    change.queued += slice.entries.count
+  /// The slice waits again. Only a request that left counts as an attempt.
+  func returnSlice(wasSent: Bool = true) throws(KizunaError) {
+    let before = connection.totalChanges
+    try connection.run(
+      "UPDATE _kizunasync_outbox SET in_flight = 0, attempts = attempts - ? WHERE in_flight = 1",
+      .integer(wasSent ? 0 : 1))
+    change.queued += Int(connection.totalChanges - before)
   }
 }
 

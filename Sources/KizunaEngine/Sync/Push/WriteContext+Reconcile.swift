@@ -12,8 +12,9 @@ extension WriteContext {
   func reconcile(_ answer: PushAnswer, _ slice: PushSlice) throws(KizunaError) {
     switch answer {
     case .resetRequired:
-      try returnSlice(slice)
-      try latchBlock("reset_required")
+      try returnSlice()
+      // Another user's token, met while the answer was on its way, blocks for a weightier reason.
+      if identity.softBlockReason == nil { try latchBlock("reset_required") }
     case .verdicts(let verdicts):
       var outcomes: [Outcome] = []
       for (verdict, entry) in zip(verdicts, slice.entries) {
@@ -81,12 +82,14 @@ extension WriteContext {
   ) throws(KizunaError) {
     guard let first = steps.first?.entry else { return }
     let pending = try pending(on: id)
-    guard var table = catalog.table(first.table) else {
-      // No longer configured: nothing shows the row.
+    guard var table = catalog.table(first.table), table.syncMode != .localOnly else {
+      // No longer configured: nothing shows the row. Or this device's alone since: the upstream has no say in it.
       if pending.isEmpty { try connection.run("DELETE FROM _kizunasync_base WHERE id = ?", .integer(id)) }
       return
     }
-    if pending.isEmpty, steps.allSatisfy({ $0.outcome.keepsVisibleRow }) {
+    if pending.isEmpty, steps.allSatisfy({ $0.outcome.keepsVisibleRow }),
+      try !beganAsUpdateOfNothing(id, first)
+    {
       // The visible row is the base with these mutations over it, which is what the upstream has now.
       try connection.run("DELETE FROM _kizunasync_base WHERE id = ?", .integer(id))
       if let last = steps.last?.entry, last.mutation.op != .delete { try setShadow(false, table, last.pk) }
@@ -98,6 +101,11 @@ extension WriteContext {
     try rebuild(base, pk: first.pk, table, pending: pending)
   }
 
+  private func beganAsUpdateOfNothing(_ id: Int64, _ first: PushSlice.Entry) throws(KizunaError) -> Bool {
+    guard first.mutation.op == .update else { return false }
+    return try connection.value("SELECT row FROM _kizunasync_base WHERE id = ?", .integer(id)) == .null
+  }
+
   /// What one outcome makes of the base.
   private func follow(
     _ outcome: Outcome, _ entry: PushSlice.Entry, _ base: inout BaseEntry, _ table: inout TableSchema
@@ -107,10 +115,13 @@ extension WriteContext {
     case .applied(let row?): try adopt(row, entry, &base, &table)
     case .applied(nil):
       var overlay = Overlay(table: table, key: try keyValues(entry.pk, table), values: base.values)
-      // What a pull has taken away is upstream again or still, but here only its own row brings it back: these
-      // columns are not the whole of it. An insert is, unless it is for another bucket value.
+      // Upstream there is a row, but of one that is not known here an update is not the whole: only a pull brings it,
+      // if it is of this scope. An insert is the whole, and of another scope only if it says so.
       let isShadowed = try isShadowed(table, entry.pk)
-      overlay.isShadowed = isShadowed && entry.mutation.op == .update
+      if entry.mutation.op == .update, isShadowed || base.values == nil {
+        base.values = nil
+        return try setShadow(true, table, entry.pk)
+      }
       overlay.lay(entry.mutation)
       if isShadowed, let values = overlay.values, try isOutOfScope(values, table) { break }
       base.values = overlay.values
@@ -137,7 +148,7 @@ extension WriteContext {
     let isShadowed = try isShadowed(table, entry.pk)
     if isShadowed || base.values == nil, try isOutOfScope(values, table) {
       base.values = nil
-      return
+      return try setShadow(true, table, entry.pk)
     }
     base.values = keepingLocal(values, from: base.values, table)
     try setShadow(false, table, entry.pk)
