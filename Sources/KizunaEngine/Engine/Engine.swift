@@ -14,6 +14,7 @@ package final class Engine: Sendable {
   /// Moves with every commit, before anyone is told of it.
   let commits: AtomicWord
   private let keeper: SnapshotKeeper
+  let checkpointer: Checkpointer
   let session: Guarded<SessionState>
   /// nil: nothing is ever sent.
   let remote: (any Remote)?
@@ -92,12 +93,15 @@ package final class Engine: Sendable {
     let context = try WriteContext(
       connection: connection, configuration: configuration, catalog: catalog, identity: identity,
       shared: shared, events: events, commits: commits, verdicts: verdicts)
+    checkpointer = try Checkpointer(path: place.path, synchronous: configuration.synchronous)
+    checkpointer.watch(connection)
     try context.refillOwnerScope()
     let scope = context.identity.scope
     session.with { $0.scope = scope }
     shared.publish(catalog: catalog, identity: context.identity)
-    writer = Writer(context: context)
+    writer = Writer(context: context, checkpointer: checkpointer)
     keeper.start()
+    checkpointer.start()
   }
 
   deinit { close() }
@@ -106,17 +110,9 @@ package final class Engine: Sendable {
     _ path: String, _ configuration: EngineConfiguration
   ) throws(KizunaError) -> Connection {
     let connection = try Connection(path: path, readOnly: false)
-    let synchronous =
-      switch configuration.durability {
-      case .full: "FULL"
-      case .normal: "NORMAL"
-      case .off: "OFF"
-      }
-    // A memory database is gone at the end: nothing of it needs to reach a disk.
-    let level = configuration.isThrowaway ? "OFF" : synchronous
     try connection.execute(
       """
-      PRAGMA journal_mode=WAL; PRAGMA synchronous=\(level); PRAGMA wal_autocheckpoint=10000;
+      PRAGMA journal_mode=WAL; PRAGMA synchronous=\(configuration.synchronous); PRAGMA wal_autocheckpoint=0;
       PRAGMA cache_size=-16384; PRAGMA temp_store=MEMORY; PRAGMA journal_size_limit=67108864;
       """)
     try SQLFunctions.register(on: connection.handle)
@@ -141,6 +137,7 @@ package final class Engine: Sendable {
       verdicts.close()
       keeper.close()
       readers.close()
+      checkpointer.close()
       writer.close()
       events.close()
       if let temporaryDirectory { DatabasePlace.remove(temporaryDirectory) }

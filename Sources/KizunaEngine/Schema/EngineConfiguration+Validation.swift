@@ -2,6 +2,17 @@ extension EngineConfiguration {
   /// Gone at the end.
   var isThrowaway: Bool { databasePath == nil || databasePath == ":memory:" }
 
+  /// SQLite's name of the level at which a commit is safe.
+  var synchronous: String {
+    // A memory database is gone at the end: nothing of it needs to reach a disk.
+    if isThrowaway { return "OFF" }
+    switch durability {
+    case .full: return "FULL"
+    case .normal: return "NORMAL"
+    case .off: return "OFF"
+    }
+  }
+
   /// `CONFIG_INVALID` naming the field.
   package func validate() throws(KizunaError) {
     if let clientId, !RowKey.isUUIDShaped(clientId) {

@@ -8,6 +8,8 @@ final class Writer: Sendable {
   struct Job: @unchecked Sendable {
     /// Undo even what succeeded.
     var isDryRun = false
+    /// Whether its completion promises that what it did outlives a loss of power.
+    var isDurable = true
     /// Whether it may throw when it has already written something. One that may not needs no savepoint, for which
     /// SQLite copies every page that the job changes.
     var mayFailHalfway = true
@@ -20,7 +22,7 @@ final class Writer: Sendable {
   private let thread = Guarded<Thread?>(nil)
 
   /// The context is used by the writer thread alone from here on.
-  init(context: sending WriteContext) {
+  init(context: sending WriteContext, checkpointer: Checkpointer) {
     let queue = queue
     let owned = Transfer(context)
     let worker = Thread(name: "kizuna-writer") {
@@ -28,6 +30,7 @@ final class Writer: Sendable {
       while let jobs = queue.takeAll() {
         for start in stride(from: 0, to: jobs.count, by: Self.batchLimit) {
           Self.run(jobs[start..<min(start + Self.batchLimit, jobs.count)], context)
+          checkpointer.finish(context.connection)
         }
       }
       context.close()
@@ -49,12 +52,14 @@ final class Writer: Sendable {
 
   /// Runs a job and waits for it. Not from the writer thread.
   func perform<Value>(
-    isDryRun: Bool = false, _ body: @escaping (WriteContext) throws(KizunaError) -> Value
+    isDryRun: Bool = false, isDurable: Bool = true,
+    _ body: @escaping (WriteContext) throws(KizunaError) -> Value
   ) throws(KizunaError) -> Value {
     let slot = Slot<Value>()
     submit(
       Job(
-        isDryRun: isDryRun, body: { context throws(KizunaError) in slot.value = try body(context) },
+        isDryRun: isDryRun, isDurable: isDurable,
+        body: { context throws(KizunaError) in slot.value = try body(context) },
         completion: { slot.finish($0) }))
     return try slot.wait()
   }
@@ -99,6 +104,7 @@ final class Writer: Sendable {
     var failures = [KizunaError?](repeating: nil, count: jobs.count)
     var changes: [WriteContext.Change] = []
     do throws(KizunaError) {
+      try context.demandDurability(jobs.contains { $0.isDurable })
       try context.connection.run("BEGIN IMMEDIATE")
       context.beginTransaction()
       for (index, job) in jobs.enumerated() {

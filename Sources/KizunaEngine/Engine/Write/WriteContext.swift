@@ -32,6 +32,7 @@ final class WriteContext {
   var change = Change()
   /// Queued and not in flight, committed.
   private var depth: Int
+  private var commitsDurably = true
   private var shapes: [ObjectIdentifier: TableShape] = [:]
 
   init(
@@ -70,6 +71,13 @@ final class WriteContext {
   // MARK: Transactions
 
   func beginTransaction() {}
+
+  /// Between transactions: whether the next commit must be on the disk when it returns.
+  func demandDurability(_ isDurable: Bool) throws(KizunaError) {
+    guard isDurable != commitsDurably, configuration.synchronous == "FULL" else { return }
+    try connection.execute("PRAGMA synchronous=\(isDurable ? "FULL" : "NORMAL")")
+    commitsDurably = isDurable
+  }
 
   func beginJob() -> Mark {
     change = Change()

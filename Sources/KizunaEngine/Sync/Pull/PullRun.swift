@@ -156,7 +156,8 @@ struct PullRun {
   /// The transfer that the page belongs to, begun if it is the first. nil: the answer is void.
   private func transfer(for request: PullRequest) throws(KizunaError) -> StagedTransfer? {
     if let transfer = engine.session.with({ $0.transfer }) { return transfer }
-    let transfer = try engine.writer.perform { context throws(KizunaError) -> StagedTransfer? in
+    let transfer = try engine.writer.perform(isDurable: false) {
+      context throws(KizunaError) -> StagedTransfer? in
       guard context.accepts(request) else { return nil }
       try context.clearStaging()
       return StagedTransfer(context.identity, cursor: request.cursor, tables: context.catalog.tables.count)
@@ -174,10 +175,10 @@ struct PullRun {
       var position = 0
       repeat {
         let start = position
-        let reached = try engine.writer.perform { context throws(KizunaError) -> Int? in
+        let reached = try step(transfer) { context, limit throws(KizunaError) -> Int? in
           guard context.accepts(request) else { return nil }
           if start == 0 { try context.watchOrder(of: page, transfer) }
-          let reached = try context.stage(page, from: start, transfer)
+          let reached = try context.stage(page, from: start, limit: limit, transfer)
           if reached == count { try context.stagedAll(of: page, transfer) }
           return reached
         }
@@ -192,16 +193,34 @@ struct PullRun {
     }
   }
 
+  /// One job of many. It promises nothing to anyone, so no disk is waited for; and it takes so many rows as local
+  /// writes can wait for, its commit included, which in a large table is what takes longest.
+  private func step<Value>(
+    _ transfer: StagedTransfer, _ body: @escaping (WriteContext, Int) throws(KizunaError) -> Value
+  ) throws(KizunaError) -> Value {
+    engine.checkpointer.settle()
+    let limit = transfer.stepRows
+    let began = monotonicMilliseconds()
+    let value = try engine.writer.perform(isDurable: false) { context throws(KizunaError) in
+      try body(context, limit)
+    }
+    transfer.adapt(took: monotonicMilliseconds() - began)
+    return value
+  }
+
   private func close(
     _ page: PullPage, _ request: PullRequest, _ transfer: StagedTransfer
   ) throws(KizunaError) -> Bool {
     let staged = transfer.sides
     do throws(KizunaError) {
       for index in transfer.sides.indices {
-        while try engine.writer.perform({ context throws(KizunaError) -> Bool in
-          guard context.accepts(request) else { return false }
-          return try context.fill(index, transfer)
-        }) {}
+        while try step(
+          transfer,
+          { context, limit throws(KizunaError) -> Bool in
+            guard context.accepts(request) else { return false }
+            return try context.fill(index, limit: limit, transfer)
+          })
+        {}
       }
       try engine.writer.perform { context throws(KizunaError) in
         guard context.accepts(request) else { return }
@@ -234,7 +253,8 @@ struct PullRun {
       while !isGone {
         // The next opening takes away what a store that closes leaves.
         if engine.closing.isClosed { return }
-        isGone = try engine.writer.perform { context throws(KizunaError) in
+        engine.checkpointer.settle()
+        isGone = try engine.writer.perform(isDurable: false) { context throws(KizunaError) in
           try Staging.shrink(name, context.connection)
         }
       }

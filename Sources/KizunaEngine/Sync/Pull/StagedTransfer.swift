@@ -21,6 +21,19 @@ final class StagedTransfer: @unchecked Sendable {
   var hasTombstones = false
   var hasConflicts = false
 
+  /// How many rows the next step takes.
+  private(set) var stepRows = 1000
+
+  /// A step has taken so many milliseconds.
+  func adapt(took: Int64) {
+    let aim: Int64 = 50
+    if took > aim {
+      stepRows = max(stepRows / (took > 2 * aim ? 2 : 1) - 100, 100)
+    } else {
+      stepRows = min(stepRows + 200, 5000)
+    }
+  }
+
   init(_ identity: Identity, cursor: String, tables: Int) {
     clientId = identity.clientId
     scope = identity.scope

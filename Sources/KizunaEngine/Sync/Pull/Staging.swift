@@ -24,6 +24,8 @@ enum Staging {
 
   /// Rows that one step removes.
   private static let stepRows = 2000
+  /// So many go with their table at once: SQLite reads every page that it frees.
+  private static let droppedRows = 60_000
 
   /// Takes a share of a table's rows away, and then the table. Answers whether it is gone. A large table goes in
   /// many small steps, so that no local write waits for all of it.
@@ -38,7 +40,7 @@ enum Staging {
       try connection.execute("DROP INDEX \(SQLName.quoted(index))")
       return false
     }
-    let isLarge = try connection.prepare("SELECT 1 FROM \(quoted) LIMIT 1 OFFSET \(stepRows * 10)")
+    let isLarge = try connection.prepare("SELECT 1 FROM \(quoted) LIMIT 1 OFFSET \(droppedRows)")
     if try isLarge.step() {
       isLarge.reset()
       try connection.execute(

@@ -101,14 +101,14 @@ extension WriteContext {
   /// So many staged rows go into a table within one transaction without a stall that anyone would notice.
   private static let mergedRows = 10_000
   /// Writing a table anew pays while it is not larger than this many times what has changed.
-  private static let refillFactor = 20
+  private static let refillFactor = 50
 
   /// Takes one step in making the table anew beside the old one, when so much has changed that bringing it up to
   /// date would hold local writes up. Answers whether more steps are needed.
   ///
   /// Whoever writes a row meanwhile makes it pending, and pending rows are looked at one by one when the transfer
   /// closes; what was copied of them before does not count.
-  func fill(_ index: Int, _ transfer: StagedTransfer) throws(KizunaError) -> Bool {
+  func fill(_ index: Int, limit: Int, _ transfer: StagedTransfer) throws(KizunaError) -> Bool {
     guard let known = transfer.sides[index], !known.isIndexed, known.staged > Self.mergedRows else {
       return false
     }
@@ -124,7 +124,7 @@ extension WriteContext {
       return true
     }
     if filling.isComplete { return false }
-    let reached = try copyStep(filling, side, table)
+    let reached = try copyStep(filling, side, table, limit)
     if let reached {
       filling.after = reached
     } else if filling.isTakingStaged {
@@ -139,13 +139,13 @@ extension WriteContext {
 
   /// Copies rows for a moment. Answers the last one; nil when there was none left.
   private func copyStep(
-    _ filling: SideTable.Filling, _ side: SideTable, _ table: TableSchema
+    _ filling: SideTable.Filling, _ side: SideTable, _ table: TableSchema, _ limit: Int
   ) throws(KizunaError) -> Int64? {
     let source = filling.isTakingStaged ? side.schema : table
     let deadline = monotonicMilliseconds() + Self.stepMilliseconds
     let statement = try connection.cached(
-      "\(shape(of: source).selectAll) WHERE rowid > ? ORDER BY rowid LIMIT \(Self.stepRows)")
-    statement.bind([.integer(filling.after)])
+      "\(shape(of: source).selectAll) WHERE rowid > ? ORDER BY rowid LIMIT ?")
+    statement.bind([.integer(filling.after), .integer(Int64(limit))])
     defer { statement.reset() }
     var last: Int64?
     while try statement.step() {

@@ -1,7 +1,6 @@
 extension WriteContext {
   /// How long one job may go on staging: local writes wait behind it.
   static let stepMilliseconds: Int64 = 20
-  static let stepRows = 2000
 
   /// Whether what was asked in this state of the store may still be used.
   func accepts(_ request: PullRequest) -> Bool {
@@ -12,12 +11,12 @@ extension WriteContext {
 
   /// Stages entries of a page from `start` on, rows before removed keys, for a moment. Answers where it stopped.
   func stage(
-    _ page: PullPage, from start: Int, _ transfer: StagedTransfer
+    _ page: PullPage, from start: Int, limit: Int, _ transfer: StagedTransfer
   ) throws(KizunaError) -> Int {
     let deadline = monotonicMilliseconds() + Self.stepMilliseconds
     let count = page.rows.count + page.tombstones.count
     var position = start
-    while position < count, position - start < Self.stepRows {
+    while position < count, position - start < limit {
       if position & 63 == 63, monotonicMilliseconds() > deadline { break }
       if position < page.rows.count {
         try stageRow(page.rows[position], page, transfer)
