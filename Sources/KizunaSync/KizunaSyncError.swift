@@ -31,7 +31,7 @@ public enum KizunaSyncError: Error, Equatable, Sendable {
 
   /// A SQLSTATE or `KZ…` code (five capitals and digits, one of them a digit), a `PGRST…`, or the missing session.
   private static func isTransportCode(_ text: Substring) -> Bool {
-    if text == "AUTH_SESSION_MISSING" { return true }
+    if text == "AUTH_SESSION_MISSING" || text == "AUTH_SESSION_TIMEOUT" { return true }
     let isPlain = text.utf8.allSatisfy { (0x30...0x39).contains($0) || (0x41...0x5A).contains($0) }
     guard isPlain, text.utf8.contains(where: { (0x30...0x39).contains($0) }) else { return false }
     return text.utf8.count == 5 || text.hasPrefix("PGRST")

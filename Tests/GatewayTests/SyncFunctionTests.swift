@@ -23,7 +23,7 @@ extension ServerTests {
       (.body(#"{"verdicts":[]}"#), "VERDICT_BIJECTION", "1 mutations"),
       (.body("{}"), "MALFORMED_PUSH_RESPONSE", "the answer to a push"),
       (.body(#"{"signal":{"type":"NEVER"}}"#), "UNKNOWN_SIGNAL", "a push"),
-      (.body("<html>"), "JSON", "the answer to a push"),
+      (.body("<html>"), "REMOTE", "the upstream's answer is no JSON"),
     ])
     func faultsOfTheUpstreamAreBadGateways(step: ScriptedRemote.Step, code: String, message: String) throws {
       let gateway = try SyncedGateway(ScriptedRemote(step))

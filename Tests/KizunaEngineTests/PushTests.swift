@@ -55,7 +55,7 @@ struct PushTests {
     fixture.apply(.insert, "todos", "a", #"{"title":"1"}"#)
     #expect(EngineFixture.code { try fixture.engine.sync() } == "REMOTE/AUTH_SESSION_MISSING")
     #expect(script.functions == [])
-    #expect(try fixture.engine.outboxDepth() == 1)
+    #expect(fixture.outbox("attempts, in_flight") == ["0|0"])
   }
 
   @Test func aRefusalRestoresTheUpstreamsRow() throws {

@@ -435,8 +435,9 @@ def sql_delete(storm: Storm, _: Member) -> str:
 
 @step(2)
 def sql_recreate(storm: Storm, _: Member) -> str:
-    """A key that may be deleted is there again."""
-    table = any_table(storm, *TEAMED)
+    """A key that may be deleted is there again. Not where stamps are compared: an insert that finds the row there may
+    lose its mark to a later one and yet be applied, for its other columns."""
+    table = any_table(storm, *(name for name in TEAMED if name != "clocks"))
     keys = some_keys(storm, table, 1)
     for key in keys:
         names = [*key, "team_id", "mark"]

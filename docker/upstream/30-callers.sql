@@ -62,16 +62,15 @@ language sql immutable set search_path = '' as $$
     end
 $$;
 
--- The same of a row rendered as JSON.
+-- The same of a row rendered as JSON. In PL/pgSQL, which keeps its plan: every change of a row comes through here.
 create or replace function kizunasync.key_of(row_image jsonb, key_columns text[]) returns text
-language sql immutable set search_path = '' as $$
-  select case
-    when cardinality(key_columns) = 1 then row_image ->> key_columns[1]
-    else '[' || (
-        select string_agg(to_json(row_image ->> c)::text, ', ' order by n)
-        from unnest(key_columns) with ordinality as k(c, n)) || ']'
-    end
-$$;
+language plpgsql immutable set search_path = '' as $$
+begin
+  if cardinality(key_columns) = 1 then return row_image ->> key_columns[1]; end if;
+  return '[' || (
+    select string_agg(to_json(row_image ->> c)::text, ', ' order by n)
+    from unnest(key_columns) with ordinality as k(c, n)) || ']';
+end $$;
 
 -- SQL that finds the row of a key text: the text side is cast, so that the key's index serves.
 create or replace function kizunasync.key_condition(

@@ -84,7 +84,8 @@ begin
         where jsonb_typeof(p.value) not in ('string', 'number', 'boolean')))
   then
     perform kizunasync.refuse_request(
-      'a bucket entry is {"table": text, "params": {column: text, integer or boolean}}', null);
+      'a bucket entry is {"table": text, "params": {column: text, integer or boolean}}',
+      'Send {} as params for a table without a bucket column.');
   end if;
 end $$;
 
@@ -164,7 +165,7 @@ begin
     perform kizunasync.refuse_request(format('a limit of %s is less than 1', page_limit), 'Leave limit out for 500.');
   end if;
   if schema_version < 1 then
-    perform kizunasync.refuse_request(format('a schema version of %s is less than 1', schema_version), null);
+    perform kizunasync.refuse_request(format('a schema version of %s is less than 1', schema_version), 'Versions count from 1.');
   end if;
   select coalesce(array_agg(distinct b.table_name), '{}') into named from kizunasync.read_buckets(buckets) b;
   select c.start_seq, c.high, c.holes into start_seq, high, holes from kizunasync.parse_cursor(token) c;

@@ -230,6 +230,11 @@ def test_malformed_buckets_are_refused(world: World, buckets: object):
     assert code.startswith("22")
 
 
+def test_a_schema_version_below_one_is_refused(world: World):
+    world.tasks()
+    assert world.caller().pull_code(entry("tasks"), schema_version=0) == "22023"
+
+
 def test_an_unregistered_table_is_refused(world: World):
     world.tasks()
     world.create("loose", "id bigint primary key")

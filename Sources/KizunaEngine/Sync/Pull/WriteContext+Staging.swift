@@ -54,7 +54,7 @@ extension WriteContext {
     if transfer.tracksSequences, try isStale(entry, pk, page) { return }
     let index = Int(entry.table)
     let table = catalog.tables[index]
-    let key = try keyValues(pk, table)
+    let key = try upstreamKey(pk, table)
     if transfer.sides[index] != nil {
       let side = try side(index, transfer)
       if let row = try existing(key, side.schema) {

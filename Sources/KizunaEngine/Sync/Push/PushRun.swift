@@ -89,12 +89,12 @@ struct PushRun {
     let answer: PushAnswer
     do throws(KizunaError) {
       guard let bytes = try engine.callRemote("push", slice.body(identity, engine.configuration)) else {
-        try giveBack()
+        try giveBack(wasSent: false)
         return (slice, .success(false))
       }
       answer = try PushAnswer(bytes, to: slice)
     } catch {
-      try giveBack()
+      try giveBack(wasSent: error.sqlstate?.hasPrefix("AUTH_SESSION") != true)
       if error.code == "PERMANENT_TRANSPORT" { return (slice, .failure(error)) }
       throw error
     }
@@ -108,8 +108,10 @@ struct PushRun {
     return (slice, .success(true))
   }
 
-  private func giveBack() throws(KizunaError) {
-    try engine.writer.perform { context throws(KizunaError) in try context.returnSlice() }
+  private func giveBack(wasSent: Bool = true) throws(KizunaError) {
+    try engine.writer.perform { context throws(KizunaError) in
+      try context.returnSlice(wasSent: wasSent)
+    }
   }
 }
 

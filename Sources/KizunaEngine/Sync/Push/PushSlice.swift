@@ -68,10 +68,12 @@ extension WriteContext {
       hlc: statement.text(9), batchId: statement.text(10), baseId: statement.integer(11))
   }
 
-  /// The request failed: the slice waits again.
-  func returnSlice() throws(KizunaError) {
+  /// The slice waits again. Only a request that left counts as an attempt.
+  func returnSlice(wasSent: Bool = true) throws(KizunaError) {
     let before = connection.totalChanges
-    try connection.run("UPDATE _kizunasync_outbox SET in_flight = 0 WHERE in_flight = 1")
+    try connection.run(
+      "UPDATE _kizunasync_outbox SET in_flight = 0, attempts = attempts - ? WHERE in_flight = 1",
+      .integer(wasSent ? 0 : 1))
     change.queued += Int(connection.totalChanges - before)
   }
 }

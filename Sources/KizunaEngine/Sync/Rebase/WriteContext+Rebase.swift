@@ -34,7 +34,7 @@ extension WriteContext {
       guard let index = table.position(of: member.key, near: &hint) else { continue }
       values[index] = try Self.serverValue(member.value, table.columns[index], table)
     }
-    let key = try keyValues(pk, table)
+    let key = try upstreamKey(pk, table)
     for (position, index) in table.key.enumerated()
     where values[index].isNull || RowKey.text([values[index]]) != RowKey.text([key[position]]) {
       values[index] = key[position]
@@ -57,6 +57,13 @@ extension WriteContext {
         "JSON",
         "column \(column.name) of table \(table.name) is declared otherwise than upstream: \(error.message)",
         hint: "Declare the column with its upstream type.")
+    }
+  }
+
+  /// The key values of a key text that the upstream sent. One that cannot be is the upstream's fault.
+  func upstreamKey(_ pk: String, _ table: TableSchema) throws(KizunaError) -> [SQLValue] {
+    do throws(KizunaError) { return try keyValues(pk, table) } catch {
+      throw KizunaError("JSON", "the upstream sent \"\(pk)\", which is no key of table \(table.name)")
     }
   }
 
@@ -97,7 +104,7 @@ extension WriteContext {
 
   /// Nothing is pending: the upstream's word is the row.
   private func adoptIdle(_ state: ServerState, _ pk: String, _ table: TableSchema) throws(KizunaError) {
-    let existing = try existing(try keyValues(pk, table), table)
+    let existing = try existing(try upstreamKey(pk, table), table)
     switch state {
     case .row(let values):
       try put(keepingLocal(values, from: existing?.values, table), over: existing, table)
