@@ -61,13 +61,6 @@ struct SeedBucketSyncTests {
     }
   }
 
-  @Test func theFirstValueArmsNothing() async throws {
-    let ana = try await world.client()
-    try await ana.client.seedCheckpoint("7")
-    try await ana.exchange("kitchen")
-    #expect(try world.calls("pull").first?["cursor"] as? String == "7")
-  }
-
   @Test func everyOpenStartsWithoutValuesAndComparesWithTheKeptOne() async throws {
     let ana = try await kitchen()
     let cursor = try await ana.client.checkpoint().cursor
