@@ -143,6 +143,15 @@ struct PushTests {
     #expect(try fixture.sql("SELECT n FROM todos") == ["2"])
   }
 
+  @Test func anAppliedUpdateOfAnUnknownRowLeavesWhatItWrote() throws {
+    let (fixture, script) = try EngineFixture.scripted([Self.todos])
+    fixture.apply(.update, "todos", "a", #"{"title":"mine"}"#)
+    try fixture.engine.pushOnce()
+    #expect(script.sizes == [1])
+    #expect(try fixture.sql("SELECT id, title FROM todos") == ["a|mine"])
+    #expect(try fixture.sql("SELECT * FROM _kizunasync_tombstones") == [])
+  }
+
   // MARK: Batches
 
   @Test func anAbortedBatchUndoesItsMembersNewestFirst() throws {

@@ -115,12 +115,12 @@ extension WriteContext {
     case .applied(let row?): try adopt(row, entry, &base, &table)
     case .applied(nil):
       var overlay = Overlay(table: table, key: try keyValues(entry.pk, table), values: base.values)
-      // Upstream there is a row, but of one that is not known here an update is not the whole: only a pull brings it,
-      // if it is of this scope. An insert is the whole, and of another scope only if it says so.
+      // Upstream there is a row. Of one that a pull has taken away an update is not the whole: only a pull brings it
+      // back, if it is of this scope. An insert is the whole, and of another scope only if it says so.
       let isShadowed = try isShadowed(table, entry.pk)
-      if entry.mutation.op == .update, isShadowed || base.values == nil {
+      if entry.mutation.op == .update, isShadowed {
         base.values = nil
-        return try setShadow(true, table, entry.pk)
+        return
       }
       overlay.lay(entry.mutation)
       if isShadowed, let values = overlay.values, try isOutOfScope(values, table) { break }
