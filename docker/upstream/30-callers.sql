@@ -113,12 +113,12 @@ language sql immutable set search_path = '' as $$
 $$;
 
 -- Rows of one table by their keys, as the caller may see them. Stable, so that it reads by the snapshot of the
--- statement that calls it. A page is few of a table's rows: they are looked up by key, where a planner that takes
--- every look-up for a disk's would read the whole table once a page.
+-- statement that calls it. The path is for the application's policies: their functions may rely on the one that REST
+-- gives them.
 create or replace function kizunasync.render_rows(statement text, pks text[])
 returns table (pk text, image jsonb)
-language plpgsql stable security definer set search_path = '' set timezone = 'UTC' set datestyle = 'ISO'
-set intervalstyle = 'postgres' set bytea_output = 'hex' set extra_float_digits = 1 set random_page_cost = 1.1 as $$
+language plpgsql stable security definer set search_path = public, extensions, pg_temp set timezone = 'UTC'
+set datestyle = 'ISO' set intervalstyle = 'postgres' set bytea_output = 'hex' set extra_float_digits = 1 as $$
 begin
   perform kizunasync.demand_inside();
   return query execute statement using pks;
@@ -135,7 +135,8 @@ begin
     return 'select null::text, null::jsonb where false and $1 is null';
   end if;
   return format(
-    'select k.pk, %s from unnest($1) as k(pk) join %I.%I t on %s', kizunasync.row_expression(columns),
-    wanted.schema_name, wanted.table_name,
+    -- The fence makes each key a look-up of its own: as a join, a large table would be read from end to end.
+    'select k.pk, r.image from unnest($1) as k(pk) cross join lateral (select %s as image from %I.%I t where %s offset 0) r',
+    kizunasync.row_expression(columns), wanted.schema_name, wanted.table_name,
     kizunasync.key_condition(relation, wanted.key_columns, 't', 'k.pk'));
 end $$;

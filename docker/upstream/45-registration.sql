@@ -53,7 +53,7 @@ begin
   if known.key_columns <> wanted.key_columns then
     perform kizunasync.forget_table(wanted.table_name);
   elsif known.bucket_column is distinct from wanted.bucket_column and known.table_name is not null then
-    perform kizunasync.relabel_table(wanted, known.bucket_column);
+    perform kizunasync.relabel_table(wanted);
   end if;
   perform kizunasync.seed_table(wanted);
 end $$;
@@ -150,6 +150,13 @@ begin
   delete from kizunasync.overwrites where table_name = p_table;
 end $$;
 
+-- SQL for the bucket label of a row that stands under `t`.
+create or replace function kizunasync.label_expression(wanted kizunasync.registered_tables) returns text
+language sql immutable set search_path = '' as $$
+  select case when wanted.bucket_column is null then ''''''
+    else format('coalesce(to_jsonb(t.%I) #>> ''{}'', '''')', wanted.bucket_column) end
+$$;
+
 -- Rows that were there before the table took part have no entry, and would never reach a pull. Idempotent.
 create or replace function kizunasync.seed_table(wanted kizunasync.registered_tables) returns void
 language plpgsql volatile set search_path = '' set timezone = 'UTC' set datestyle = 'ISO'
@@ -175,14 +182,13 @@ begin
       ) missing
     $sql$,
     wanted.table_name, kizunasync.key_expression(wanted.key_columns, 't'),
-    case when wanted.bucket_column is null then ''''''
-      else format('coalesce(to_jsonb(t.%I) #>> ''{}'', '''')', wanted.bucket_column) end,
+    kizunasync.label_expression(wanted),
     wanted.schema_name, wanted.table_name);
 end $$;
 
 -- Another bucket column: entries get the label of their row as it stands, entries of rows that are gone go, and who
 -- was sent what under the old column counts no more.
-create or replace function kizunasync.relabel_table(wanted kizunasync.registered_tables, old_bucket text) returns void
+create or replace function kizunasync.relabel_table(wanted kizunasync.registered_tables) returns void
 language plpgsql volatile set search_path = '' set timezone = 'UTC' set datestyle = 'ISO'
 set intervalstyle = 'postgres' set bytea_output = 'hex' set extra_float_digits = 1 as $$
 begin
@@ -198,8 +204,7 @@ begin
       from rows where l.table_name = %1$L and l.pk = rows.pk and l.bucket <> rows.bucket
     $sql$,
     wanted.table_name, kizunasync.key_expression(wanted.key_columns, 't'),
-    case when wanted.bucket_column is null then ''''''
-      else format('coalesce(to_jsonb(t.%I) #>> ''{}'', '''')', wanted.bucket_column) end,
+    kizunasync.label_expression(wanted),
     wanted.schema_name, wanted.table_name);
   -- What value of the new column a removed row had is not known; without a bucket there is but one.
   if wanted.bucket_column is null then

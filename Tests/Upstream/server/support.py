@@ -174,14 +174,10 @@ def check_page(page: dict[str, Json], cursor: str, limit: int) -> None:
 # ---- sessions and callers
 
 
-class Session:
-    """One connection whose transactions the test opens and ends itself."""
+class Statements:
+    """What runs statements on a connection, and says what PostgreSQL refuses."""
 
-    def __init__(self, world: World, user: str):
-        self.world = world
-        self.connection = world.database.connect(user)
-        self.connection.autocommit = False
-        self.pid: int = self.connection.info.backend_pid
+    connection: Any
 
     def sql(self, text: str, parameters: tuple | None = None) -> list[tuple]:
         try:
@@ -193,6 +189,16 @@ class Session:
 
     def one(self, text: str, parameters: tuple | None = None) -> Any:
         return self.sql(text, parameters)[0][0]
+
+
+class Session(Statements):
+    """One connection whose transactions the test opens and ends itself."""
+
+    def __init__(self, world: World, user: str):
+        self.world = world
+        self.connection = world.database.connect(user)
+        self.connection.autocommit = False
+        self.pid: int = self.connection.info.backend_pid
 
     def act_as(self, claims: dict[str, Json] | None, role: str) -> None:
         self.sql("select set_config('request.jwt.claims', %s, true)", (json.dumps(claims) if claims else "",))
@@ -361,15 +367,16 @@ def until(condition: Callable[[], Any], seconds: float = 10) -> Any:
 # ---- the database under test
 
 
-class World:
-    """One database with the server half installed, fresh for the test."""
+class World(Statements):
+    """One database with the server half installed, fresh for the test. Its own statements run as the owner of the
+    database, each in a transaction of its own."""
 
     def __init__(self, database: Database, flavour: str):
         self.database, self.flavour = database, flavour
         self.texts: dict[tuple[str, tuple[str, ...]], str] = {}
         self.sessions: list[Session] = []
         self.numbers = itertools.count(1)
-        self.admin = database.connect()
+        self.connection = database.connect()
         self.session = self.open("authenticator")
 
     def open(self, user: str = "postgres") -> Session:
@@ -380,19 +387,7 @@ class World:
     def close(self) -> None:
         for session in self.sessions:
             session.close()
-        self.admin.close()
-
-    def sql(self, text: str, parameters: tuple | None = None) -> list[tuple]:
-        """As the owner of the database, each statement a transaction of its own."""
-        try:
-            with self.admin.cursor() as cursor:
-                cursor.execute(text, parameters)
-                return cursor.fetchall() if cursor.description else []
-        except psycopg2.Error as error:
-            raise Refused(error) from error
-
-    def one(self, text: str, parameters: tuple | None = None) -> Any:
-        return self.sql(text, parameters)[0][0]
+        self.connection.close()
 
     def sql_code(self, text: str, parameters: tuple | None = None) -> str:
         try:

@@ -61,7 +61,7 @@ def test_an_update_equal_as_json_is_no_change(world: World):
 def test_every_way_to_write_is_captured(world: World):
     world.tasks()
     replica = Replica(world.caller(), TASKS)
-    with world.admin.cursor() as cursor:
+    with world.connection.cursor() as cursor:
         cursor.copy_expert("copy tasks (id, title) from stdin with (format csv)",
                            io.StringIO("1,one\n2,two\n3,three\n"))
     world.sql("create table source (id bigint, title text); insert into source values (3, 'merged'), (4,"

@@ -192,13 +192,15 @@ def test_commits_of_synced_tables_wait_for_each_other_and_for_nothing_else(world
 
 
 @FLAVOURS
-def test_s_90_an_update_that_waited_for_a_delete_loses_to_it(world: World):
+@pytest.mark.parametrize("write", [lambda title: update("tasks", "1", {"title": title}), lambda _: delete("tasks", "1")],
+                         ids=["update", "delete"])
+def test_s_90_a_write_that_waited_for_a_delete_loses_to_it(world: World, write):
     world.tasks()
     world.put("tasks", id=1, title="x")
     peer, anna, ben = world.open(), world.caller().apart(), world.caller(BEN).apart()
     anna.pull(TASKS)
     peer.sql("delete from tasks")
-    by_anna, by_ben = update("tasks", "1", {"title": "y"}), update("tasks", "1", {"title": "z"})
+    by_anna, by_ben = write("y"), write("z")
     granted, stranger = Background(lambda: anna.push(by_anna)), Background(lambda: ben.push(by_ben))
     world.await_blocked(anna.session)
     world.await_blocked(ben.session)
@@ -254,21 +256,6 @@ def test_a_row_moved_out_of_reach_while_an_update_waits_is_refused(world: World)
     peer.commit()
     assert waiting.wait() == verdicts(rejected(sent, "RLS_DENIED", None))
     assert world.row("tasks", 1)["title"] is None
-
-
-def test_a_delete_that_waited_for_a_delete_is_examined_again(world: World):
-    world.tasks()
-    world.put("tasks", id=1)
-    peer, anna, ben = world.open(), world.caller().apart(), world.caller(BEN).apart()
-    anna.pull(TASKS)
-    peer.sql("delete from tasks")
-    by_anna, by_ben = delete("tasks", "1"), delete("tasks", "1")
-    granted, stranger = Background(lambda: anna.push(by_anna)), Background(lambda: ben.push(by_ben))
-    world.await_blocked(anna.session)
-    world.await_blocked(ben.session)
-    peer.commit()
-    assert granted.wait() == verdicts(rejected(by_anna, "DELETE_WINS", None))
-    assert stranger.wait() == verdicts(rejected(by_ben, "RLS_DENIED", None))
 
 
 def test_a_delete_that_waited_checks_its_precondition_on_the_row_it_got(world: World):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from support import (ANNA, BEN, CORA, SUB, World, delete, entry, images, insert, keys, removed, rows,
@@ -228,6 +230,22 @@ def test_malformed_buckets_are_refused(world: World, buckets: object):
     world.tasks()
     code = world.caller().code("pull", buckets=buckets, cursor="0", schema_version=1)
     assert code.startswith("22")
+
+
+@pytest.mark.parametrize("is_analyzed", [False, True])
+def test_a_page_reads_its_own_rows_and_no_others(world: World, is_analyzed: bool):
+    """However large the table is."""
+    world.tasks()
+    world.sql("insert into tasks (id, owner) select number, %s from generate_series(1, 30000) number", (ANNA,))
+    if is_analyzed:
+        world.sql("analyze")
+    session = world.open()
+    session.act_as({"sub": ANNA, "role": "authenticated"}, "authenticated")
+    page = session.one("select kizunasync.pull(%s, '0', 1, 3000)::text", (json.dumps([entry("tasks")]),))
+    assert len(json.loads(page)["rows"]) == 3000
+    session.sql("reset role")
+    read = session.one("select seq_tup_read + idx_tup_fetch from pg_stat_xact_user_tables where relname = 'tasks'")
+    assert 3000 <= read <= 4000
 
 
 def test_a_schema_version_below_one_is_refused(world: World):

@@ -45,6 +45,21 @@ def test_the_five_functions_are_definers_with_an_empty_search_path(world: World)
 
 
 @FLAVOURS
+def test_functions_of_policies_may_name_tables_without_their_schema(world: World):
+    world.tasks()
+    world.put("tasks", id=1)
+    world.sql("create table members (id uuid primary key); grant select on members to authenticated")
+    world.sql("create function is_member() returns boolean language sql stable as"
+              " 'select exists (select from members where id = auth.uid())'")
+    world.sql("create policy members_only on tasks as restrictive for all to authenticated using (is_member())")
+    anna, sent = world.caller(), insert("tasks", "2", {"title": "x"})
+    assert keys(anna.pull(entry("tasks"))) == []
+    world.sql("insert into members values (%s)", (ANNA,))
+    assert keys(anna.pull(entry("tasks"))) == ["1"]
+    assert anna.push(sent)["verdicts"][0]["verdict"] == "applied"
+
+
+@FLAVOURS
 def test_users_read_and_write_no_bookkeeping(world: World):
     anna = world.caller()
     for store in STORES:
