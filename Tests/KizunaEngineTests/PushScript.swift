@@ -77,4 +77,14 @@ extension EngineFixture {
     if let token { try fixture.engine.setAccessToken(Self.token(token)) }
     return (fixture, script)
   }
+
+  /// The store at `path` under these tables, with an upstream of a script, signed in as `u1`.
+  static func reopened(
+    _ path: String, _ tables: [(String, EngineConfiguration.Table)]
+  ) throws -> (EngineFixture, PushScript) {
+    let script = PushScript()
+    let fixture = try EngineFixture(tables, at: path, remote: script)
+    try fixture.engine.setAccessToken(token("u1"))
+    return (fixture, script)
+  }
 }

@@ -12,14 +12,13 @@ extension Engine {
   /// becomes the owner; another one blocks all sync until `reset`. An unreadable token changes neither.
   package func setAccessToken(_ token: String?) throws(KizunaError) {
     guard !closing.isClosed else { throw Closing.error }
-    tokenSource.with { $0 = nil }
-    try adoptToken(token)
-  }
-
-  func adoptToken(_ token: String?) throws(KizunaError) {
-    session.with { state in
-      state.accessToken = token
-      state.tokenFault = nil
+    // In one step, so that a token which a source brings meanwhile does not come behind this one.
+    tokenSource.with { source in
+      source = nil
+      session.with { state in
+        state.accessToken = token
+        state.tokenFault = nil
+      }
     }
     guard let token, let subject = TokenSubject.read(token) else { return }
     try meet(subject)

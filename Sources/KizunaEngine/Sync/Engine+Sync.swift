@@ -1,7 +1,7 @@
 extension Engine {
   /// Pushes until the outbox is empty, then pulls until the sequence closes. A push that the upstream refused for
-  /// good is reported after the pull, however that ends; one that may yet succeed ends the run at once. Nothing is sent, and nothing
-  /// reported, while the store is blocked. `REMOTE` without an upstream or while paused.
+  /// good is reported after the pull, however that ends; one that may yet succeed ends the run at once. Nothing is
+  /// sent, and nothing reported, while the store is blocked. `REMOTE` without an upstream or while paused.
   package func sync() throws(KizunaError) {
     try inTurn { () throws(KizunaError) in
       var refusal: KizunaError?
@@ -115,24 +115,29 @@ extension Engine {
     tokenSource.with { $0 = source }
   }
 
-  /// Asks the source for the token of this moment. A source that gives none is no fault while the token in hand may
-  /// still do.
+  /// Asks the source for the token of this moment; whose it is comes to light before it is sent. A source that gives
+  /// none is no fault while the token in hand may still do.
   private func refreshToken(refused: String?) throws(KizunaError) {
     guard let source = tokenSource.with({ $0 }) else { return }
     let answer: Result<String?, RemoteFault>
     do throws(RemoteFault) { answer = .success(try source.token(refused: refused)) } catch {
       answer = .failure(error)
     }
-    // Whoever has set a token by hand meanwhile rules.
-    guard tokenSource.with({ $0 }) != nil else { return }
-    switch answer {
-    case .success(let token):
-      session.with { $0.tokenFault = nil }
-      if let token, session.with({ $0.accessToken })?.sameBytes(as: token) != true { try adoptToken(token) }
-    case .failure(let fault):
-      session.with { $0.tokenFault = fault }
-      if refused != nil || session.with({ $0.accessToken }) == nil { throw fault.error }
+    let isHeld: Bool? = tokenSource.with { current in
+      // Whoever has set a token by hand meanwhile rules.
+      guard current != nil else { return nil }
+      return session.with { state in
+        switch answer {
+        case .success(let token):
+          state.tokenFault = nil
+          if let token { state.accessToken = token }
+        case .failure(let fault): state.tokenFault = fault
+        }
+        return state.accessToken != nil
+      }
     }
+    guard let isHeld, case .failure(let fault) = answer else { return }
+    if refused != nil || !isHeld { throw fault.error }
   }
 
   // MARK: Kept values

@@ -219,18 +219,9 @@ extension WriteContext {
     ])
     plan.filter = try Filter(nodes: .array([node]), table: relation)
     let read = try ReadCompiler(relation: relation).compile(plan)
-    let statement = try connection.cached(read.sql)
-    statement.bind(read.parameters.map(\.value) + [.integer(-1), .integer(0)])
-    defer { statement.reset() }
-    let writer = RowWriter(columns: read.outputs, format: .array(stripNulls: false), zone: .utc)
-    var buffer = ByteBuffer()
-    var count = 0
-    writer.begin(&buffer)
-    while try statement.step() {
-      try writer.row(statement, number: count, to: &buffer)
-      count += 1
-    }
-    writer.end(&buffer)
+    let buffer = try rows(
+      read.sql, read.parameters.map(\.value) + [.integer(-1), .integer(0)], read.outputs,
+      .array(stripNulls: false), zone: .utc)
     do { return (try JSONParser.parse(buffer.bytes).elements ?? []).reversed() } catch {
       throw KizunaError("JSON", "a stored rejection does not parse: \(error.reason)")
     }

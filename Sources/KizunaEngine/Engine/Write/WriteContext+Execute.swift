@@ -102,7 +102,7 @@ extension WriteContext {
       "SELECT \(outputs.list) FROM (SELECT key AS _kizunasync_position, value AS _kizunasync_row FROM json_each(?)) "
       + "CROSS JOIN \(name) ON \(name).rowid = _kizunasync_row\(order)"
     let list = "[" + rowids.map(String.init).joined(separator: ",") + "]"
-    return try rows(sql, [.text(list)], plan, outputs.columns)
+    return try rows(sql, [.text(list)], outputs.columns, plan.format, zone: plan.zone).array
   }
 
   /// The rows that a delete will take, as a read reports them before it.
@@ -118,16 +118,17 @@ extension WriteContext {
       relation: table, zone: plan.zone, matchesAnyText: plan.matchesAnyText
     ).compile(read)
     let values = compiled.parameters.map(\.value) + [.integer(-1), .integer(0)]
-    return try rows(compiled.sql, values, plan, compiled.outputs)
+    return try rows(compiled.sql, values, compiled.outputs, plan.format, zone: plan.zone).array
   }
 
-  private func rows(
-    _ sql: String, _ values: [SQLValue], _ plan: WritePlan, _ columns: [OutputColumn]
-  ) throws(KizunaError) -> [UInt8] {
+  /// What a read answers, of the transaction's own state.
+  func rows(
+    _ sql: String, _ values: [SQLValue], _ columns: [OutputColumn], _ format: RowFormat, zone: Zone
+  ) throws(KizunaError) -> ByteBuffer {
     let statement = try connection.cached(sql)
     statement.bind(values)
     defer { statement.reset() }
-    let writer = RowWriter(columns: columns, format: plan.format, zone: plan.zone)
+    let writer = RowWriter(columns: columns, format: format, zone: zone)
     var buffer = ByteBuffer()
     var count = 0
     writer.begin(&buffer)
@@ -136,6 +137,6 @@ extension WriteContext {
       count += 1
     }
     writer.end(&buffer)
-    return buffer.array
+    return buffer
   }
 }

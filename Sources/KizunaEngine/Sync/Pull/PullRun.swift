@@ -48,7 +48,6 @@ struct PullRun {
 
   /// nil: the store is blocked.
   private func request() throws(KizunaError) -> PullRequest? {
-    try meetOwner()
     try refillOwnerBuckets()
     let session = engine.session.with { $0 }
     let identity = engine.shared.identity
@@ -65,14 +64,6 @@ struct PullRun {
   ) -> Bool {
     transfer.clientId.sameBytes(as: identity.clientId) && transfer.scope == session.scope
       && transfer.isReplacing == identity.restartsPull
-  }
-
-  /// After a reset the token that is still held names the owner again.
-  private func meetOwner() throws(KizunaError) {
-    guard engine.shared.identity.owner == nil, let token = engine.session.with({ $0.accessToken }),
-      let subject = TokenSubject.read(token)
-    else { return }
-    try engine.meet(subject)
   }
 
   private func refillOwnerBuckets() throws(KizunaError) {
