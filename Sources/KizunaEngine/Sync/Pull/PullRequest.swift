@@ -21,7 +21,7 @@ struct PullRequest {
           if case .owner = table.bucket, session.accessToken == nil { throw RemoteFault.sessionMissing.error }
           throw KizunaError(
             "BUCKET_UNSET", "the bucket column \(column) of table \(table.name) has no value",
-            hint: "Set it with setBucket before the first pull.")
+            hint: "Set it with setBucket (over HTTP: set_bucket) after every start.")
         }
         params.append(JSONMember(column, .string(value)))
       }
